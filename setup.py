@@ -1,0 +1,119 @@
+"""Package cnoid_control for colcon (ament_python) and for pip alike."""
+
+from glob import glob
+from os.path import isfile
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = 'cnoid_control'
+
+# The shipped controllers: entry-point name = module:Class. Other packages use the same group.
+CONTROLLERS: list[str] = []
+
+SCRIPTS = [
+    'cnoid_control = cnoid_control.cli.main:main',
+    'cnoid_control_mujoco = cnoid_control.ros.mujoco_node:main',
+    'cnoid_control_deadman = cnoid_control.ros.deadman:main',
+]
+
+CORE = [
+    'numpy>=1.24',
+    'pin>=3.0',
+    'pyyaml>=6.0',
+    'ruckig>=0.12',
+    'proxsuite>=0.6',
+    'quadprog>=0.1.11',
+    'daqp>=0.5',
+    'qpsolvers>=4.0',
+    'mcap>=1.1',
+    'mcap-ros2-support>=0.5',
+    'matplotlib>=3.7',
+    'rich>=13.0',
+]
+
+ROS_RUN = [
+    'rclpy',
+    'rmw-fastrtps-cpp',
+    'action-msgs',
+    'builtin-interfaces',
+    'diagnostic-msgs',
+    'geometry-msgs',
+    'lifecycle-msgs',
+    'nav-msgs',
+    'rcl-interfaces',
+    'rosgraph-msgs',
+    'sensor-msgs',
+    'std-msgs',
+    'std-srvs',
+    'trajectory-msgs',
+    'unique-identifier-msgs',
+]
+
+# What building interfaces/ against the wheels needs; the wheels name only run-time dependencies.
+ROS_BUILD = [
+    'rosidl-default-generators',
+    'rosidl-core-generators',
+    'python-cmake-module',
+    'ament-cmake',
+    'ament-package',
+    'ament-cmake-include-directories',
+    'ament-cmake-ros',
+    'ament-cmake-gmock',
+    'ament-cmake-gtest',
+    'ament-cmake-pytest',
+]
+
+EXTRAS = {
+    'sim': ['mujoco>=3.1'],
+    'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
+    + ['empy==3.3.4', 'catkin_pkg>=1.0'],
+    'viewer': ['viser>=0.2'],
+    'dev': [
+        'pytest>=7.4',
+        'pytest-xdist>=3.3',
+        'pytest-timeout>=2.1',
+        'hypothesis>=6.80',
+        'scipy>=1.10',
+        'ruff>=0.4',
+        'mypy>=1.8',
+        'types-PyYAML',
+        'colcon-common-extensions>=0.3',
+        'setuptools>=61,<80',
+    ],
+}
+
+
+def share(folder: str) -> list[tuple[str, list[str]]]:
+    """Install a folder's files, sub-folders too, under share/cnoid_control/folder."""
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(glob(f'{folder}/**', recursive=True)):
+        if isfile(path) and '__pycache__' not in path:
+            by_folder.setdefault(str(Path(path).parent), []).append(path)
+    return [(f'share/{NAME}/{parent}', files) for parent, files in by_folder.items()]
+
+
+setup(
+    name=NAME,
+    version='0.1.0',
+    description='Robot controllers written once, for simulation and for ros2_control',
+    long_description=Path('README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    maintainer='cnoid_control developers',
+    maintainer_email='developers@cnoid-control.org',
+    license='Apache-2.0',
+    packages=find_packages(include=[NAME, f'{NAME}.*']),
+    package_data={NAME: ['py.typed']},
+    data_files=[
+        ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
+        (f'share/{NAME}', ['package.xml']),
+        *share('launch'),
+        *share('config'),
+        *share('urdf'),
+    ],
+    python_requires='>=3.10',
+    install_requires=CORE,
+    extras_require=EXTRAS,
+    entry_points={'console_scripts': SCRIPTS, 'cnoid_control.controllers': CONTROLLERS},
+    zip_safe=False,
+)
