@@ -1,0 +1,42 @@
+"""What every test shares: ROS kept to this machine, a ROS domain per test, no stray files."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ros_domain import reserved_domain
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure() -> None:
+    """Set the variables that ROS and matplotlib read, for this process and its children."""
+    scratch = Path(tempfile.gettempdir()) / f'cnoid_control_test_{os.getuid()}'
+    scratch.mkdir(exist_ok=True)
+    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    os.environ['ROS_LOG_DIR'] = str(scratch / 'ros_log')
+    os.environ.setdefault('HOME', str(scratch))
+    os.environ.setdefault('MPLCONFIGDIR', str(scratch / 'matplotlib'))
+    os.environ['MPLBACKEND'] = 'Agg'
+    for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
+        os.environ.setdefault(name, '1')
+
+
+@pytest.fixture
+def root() -> Path:
+    """Return the checkout's folder."""
+    return ROOT
+
+
+@pytest.fixture
+def ros_domain(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Give the test, and the processes it starts, a ROS domain of its own."""
+    with reserved_domain() as domain:
+        monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
+        yield domain

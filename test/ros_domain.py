@@ -1,0 +1,42 @@
+"""ROS domains that no other test, test run or ROS process of this machine is using."""
+
+import fcntl
+import os
+import random
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Higher domains use ports from which Linux takes the ports of ordinary connections.
+DOMAINS = range(1, 102)
+
+
+def _is_quiet(domain: int) -> bool:
+    """Tell whether the ports that a domain's first participant listens to are free."""
+    base = 7400 + 250 * domain
+    for port in (base, base + 10):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(('', port))
+            except OSError:
+                return False
+    return True
+
+
+@contextmanager
+def reserved_domain() -> Iterator[int]:
+    """Reserve a domain for the block, across all processes of this user, overlapping runs too."""
+    folder = Path(tempfile.gettempdir()) / f'cnoid_control_domains_{os.getuid()}'
+    folder.mkdir(exist_ok=True)
+    for domain in random.sample(DOMAINS, len(DOMAINS)):
+        with (folder / f'{domain}.lock').open('w') as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if _is_quiet(domain):
+                yield domain
+                return
+    raise RuntimeError(f'all {len(DOMAINS)} ROS domains of this machine are in use')
