@@ -1,0 +1,436 @@
+"""A robot: links, joints, devices, and the state that they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.device import Device
+from cnoid_control.body.device_list import DeviceList
+from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
+from cnoid_control.body.joint_type import JointType
+from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV, KinematicTree
+from cnoid_control.body.link import WORLD_ALIGNED, Link
+
+DeviceT = TypeVar('DeviceT', bound=Device)
+
+STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
+LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
+
+
+@dataclass(frozen=True)
+class BodyState:
+    """Copy of everything that moves: joint arrays, root motion and external wrenches."""
+
+    joints: dict[str, np.ndarray]
+    root_q: np.ndarray
+    root_motion: np.ndarray
+    root_acceleration: np.ndarray
+    external_wrenches: np.ndarray
+
+
+class Body:
+    """A robot model with its state.
+
+    The state lives in arrays, one element a joint in joint-id order; links are views on them.
+    Forward kinematics are run by `calc_forward_kinematics`; what links say of their place in the
+    world is the result of the last run.
+
+    Attributes:
+        q: joint displacements [rad] or [m], shape (num_joints,).
+        dq: joint velocities [rad/s] or [m/s].
+        ddq: joint accelerations [rad/s^2] or [m/s^2].
+        u: joint efforts [N m] or [N].
+        q_target, dq_target: commanded displacements and velocities.
+        q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
+        joint_arrays: the arrays by name, with the virtual joints behind the joints.
+        external_wrenches: force [N] and torque about the world origin [N m] on each link, world
+            axes, shape (num_links, 6).
+        devices: what it carries, sorted by link.
+    """
+
+    q: np.ndarray
+    dq: np.ndarray
+    ddq: np.ndarray
+    u: np.ndarray
+    q_target: np.ndarray
+    dq_target: np.ndarray
+    q_lower: np.ndarray
+    q_upper: np.ndarray
+    dq_lower: np.ndarray
+    dq_upper: np.ndarray
+    u_lower: np.ndarray
+    u_upper: np.ndarray
+
+    def __init__(self, description: BodyDescription | KinematicTree, name: str = '') -> None:
+        """Build a body in its initial posture.
+
+        Args:
+            description: the model, or the tree of a body to share it with.
+            name: name of this robot; the model's name where empty.
+
+        Raises:
+            ModelError: the description is not a robot.
+        """
+        if isinstance(description, BodyDescription):
+            description = KinematicTree(description)
+        self.tree: KinematicTree = description
+        self.name = name or self.model_name
+        self.model = self.tree.model
+        self.data = self.model.createData()
+        self._make_arrays()
+        self._make_links()
+        self._make_devices()
+        self._com = np.zeros(3)
+        self.initialize_position()
+        self.initialize_state()
+
+    def _make_arrays(self) -> None:
+        tree = self.tree
+        self.joint_arrays: dict[str, np.ndarray] = {}
+        for name in STATE_ARRAYS:
+            self.joint_arrays[name] = np.zeros(tree.num_slots)
+        for name in LIMIT_ARRAYS:
+            unlimited = -np.inf if name.endswith('lower') else np.inf
+            self.joint_arrays[name] = np.full(tree.num_slots, unlimited)
+            for link, slot in zip(tree.links, tree.joint_slots, strict=True):
+                if slot >= 0:
+                    self.joint_arrays[name][slot] = getattr(link, name)
+        for name, array in self.joint_arrays.items():
+            setattr(self, name, array[: tree.num_joints])
+        # pinocchio's own vectors; the joint parts are filled from the arrays before each use.
+        self._pin_q = pin.neutral(self.model)
+        self._pin_v = np.zeros(self.model.nv)
+        self._pin_a = np.zeros(self.model.nv)
+        self._pin_q_joints = self._pin_q[ROOT_NQ:]
+        self._pin_v_joints = self._pin_v[ROOT_NV:]
+        self._pin_v_root = self._pin_v[:ROOT_NV].reshape(2, 3)
+        self._pin_a_joints = self._pin_a[ROOT_NV:]
+        self._root_R = np.eye(3)
+        self._root_motion = np.zeros((2, 3))
+        self._root_acceleration = np.zeros((2, 3))
+        self.external_wrenches = np.zeros((len(tree.links), 6))
+        # World values set by hand on links other than the root; the next kinematics drops them.
+        self._overrides: dict[tuple[int, str], np.ndarray] = {}
+
+    def _make_links(self) -> None:
+        tree = self.tree
+        self.links = [
+            Link(self, link, i, tree.joint_slots[i]) for i, link in enumerate(tree.links)
+        ]
+        for link, parent in zip(self.links, tree.parents, strict=True):
+            if parent >= 0:
+                link.parent = self.links[parent]
+                self.links[parent].children.append(link)
+        self.all_joints: list[Link] = [
+            Link(self, LinkDescription(name='', joint_id=slot), -1, slot)
+            for slot in range(tree.num_slots)
+        ]
+        for link, slot in zip(self.links, tree.joint_slots, strict=True):
+            if slot >= 0:
+                self.all_joints[slot] = link
+        self.joints = self.all_joints[: tree.num_joints]
+        self._link_of_name = {link.name: link for link in self.links}
+        self._joint_of_name = {joint.joint_name: joint for joint in self.all_joints if joint.name}
+
+    def _make_devices(self) -> None:
+        placed = [
+            (self._link_of_name[name], device) for name, device in self.tree.description.devices
+        ]
+        placed.sort(key=lambda pair: pair[0].index)
+        self.devices: DeviceList[Device] = DeviceList()
+        for index, (link, prototype) in enumerate(placed):
+            device = prototype.clone()
+            device.link = link
+            device.index = index
+            self.devices.append(device)
+
+    # --- what it consists of ------------------------------------------------------------------
+
+    @property
+    def description(self) -> BodyDescription:
+        """The model as loaded."""
+        return self.tree.description
+
+    @property
+    def model_name(self) -> str:
+        """Name that the model file gives."""
+        return self.tree.description.name
+
+    @property
+    def num_links(self) -> int:
+        """Number of links, fixed ones included."""
+        return len(self.links)
+
+    @property
+    def num_joints(self) -> int:
+        """Highest joint id + 1: the length of the joint arrays."""
+        return self.tree.num_joints
+
+    @property
+    def num_virtual_joints(self) -> int:
+        """Number of joints that move but have no joint id."""
+        return self.tree.num_slots - self.tree.num_joints
+
+    @property
+    def num_all_joints(self) -> int:
+        """Joints with and without a joint id."""
+        return self.tree.num_slots
+
+    @property
+    def num_devices(self) -> int:
+        """Number of devices."""
+        return len(self.devices)
+
+    @property
+    def root_link(self) -> Link:
+        """The link that carries all others."""
+        return self.links[0]
+
+    @property
+    def is_fixed_root(self) -> bool:
+        """Whether the root is fixed to the world."""
+        return self.root_link.joint_type is not JointType.FREE
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Names of the joints in joint-id order; empty for a hole in the ids."""
+        return [joint.joint_name for joint in self.joints]
+
+    def link(self, key: int | str) -> Link:
+        """Link by its depth-first index or its name.
+
+        Raises:
+            UnknownLink: there is none.
+        """
+        if isinstance(key, str):
+            found = self._link_of_name.get(key)
+        else:
+            found = self.links[key] if 0 <= key < len(self.links) else None
+        if found is None:
+            raise UnknownLink(key, self._link_of_name, self.name)
+        return found
+
+    def joint(self, key: int | str) -> Link:
+        """Joint by its id or name; ids from num_joints on give the virtual joints.
+
+        Raises:
+            UnknownJoint: there is none.
+        """
+        if isinstance(key, str):
+            found = self._joint_of_name.get(key)
+        else:
+            found = self.all_joints[key] if 0 <= key < len(self.all_joints) else None
+        if found is None:
+            raise UnknownJoint(key, self._joint_of_name, self.name)
+        return found
+
+    def device(self, index: int) -> Device:
+        """Device by its index."""
+        return self.devices[index]
+
+    def devices_of(self, device_type: type[DeviceT]) -> DeviceList[DeviceT]:
+        """Devices of one type, derived types included."""
+        return self.devices.of_type(device_type)
+
+    def find_device(self, device_type: type[DeviceT], name: str) -> DeviceT | None:
+        """Device of that type and name; None where the name is of another type or unknown."""
+        for device in self.devices:
+            if device.name == name and isinstance(device, device_type):
+                return device
+        return None
+
+    # --- state --------------------------------------------------------------------------------
+
+    def initialize_position(self) -> None:
+        """Put the root at the model's default pose, joints to q_initial, and run kinematics."""
+        root = self.tree.links[0]
+        self.root_link.R = root.rotation
+        self.root_link.p = root.translation
+        for link, slot in zip(self.tree.links, self.tree.joint_slots, strict=True):
+            if slot >= 0:
+                self.joint_arrays['q'][slot] = link.q_initial
+        self.calc_forward_kinematics()
+
+    def initialize_state(self) -> None:
+        """Stop all motion: velocities, accelerations, efforts, wrenches to 0, targets to q."""
+        for name in ('dq', 'ddq', 'u', 'dq_target'):
+            self.joint_arrays[name][:] = 0.0
+        self.joint_arrays['q_target'][:] = self.joint_arrays['q']
+        self._root_motion[:] = 0.0
+        self._root_acceleration[:] = 0.0
+        self.external_wrenches[:] = 0.0
+        for link in self.links:
+            link.contact_points = []
+        self.calc_forward_kinematics(velocity=True, acceleration=True)
+
+    def save_state(self) -> BodyState:
+        """Copy of the state, for `restore_state`."""
+        return BodyState(
+            joints={name: self.joint_arrays[name].copy() for name in STATE_ARRAYS},
+            root_q=self._pin_q[:ROOT_NQ].copy(),
+            root_motion=self._root_motion.copy(),
+            root_acceleration=self._root_acceleration.copy(),
+            external_wrenches=self.external_wrenches.copy(),
+        )
+
+    def restore_state(self, state: BodyState) -> None:
+        """Go back to a saved state and run kinematics with velocity and acceleration."""
+        for name, array in state.joints.items():
+            self.joint_arrays[name][:] = array
+        self._pin_q[:ROOT_NQ] = state.root_q
+        self._root_R = pin.Quaternion(self._pin_q[3:ROOT_NQ]).toRotationMatrix()
+        self._root_motion[:] = state.root_motion
+        self._root_acceleration[:] = state.root_acceleration
+        self.external_wrenches[:] = state.external_wrenches
+        self.calc_forward_kinematics(velocity=True, acceleration=True)
+
+    def clone(self) -> Body:
+        """Body of the same model and state that shares nothing that changes."""
+        twin = Body(self.tree, self.name)
+        for name, array in self.joint_arrays.items():
+            twin.joint_arrays[name][:] = array
+        for mine, theirs in zip(self.links, twin.links, strict=True):
+            theirs.actuation_mode = mine.actuation_mode
+        for device, copied in zip(self.devices, twin.devices, strict=True):
+            copied.copy_state_from(device)
+        twin.restore_state(self.save_state())
+        return twin
+
+    # --- kinematics ---------------------------------------------------------------------------
+
+    def pin_q(self) -> np.ndarray:
+        """Pinocchio's configuration vector [root position, quaternion x y z w, joints], current.
+
+        The vector is the body's own and changes with it; copy it to keep it.
+        """
+        q = self.joint_arrays['q']
+        tree = self.tree
+        if tree.mimic_slots.size:
+            q[tree.mimic_slots] = tree.mimic_multipliers * q[tree.mimicked_slots] + (
+                tree.mimic_offsets
+            )
+        np.take(q, tree.slots_in_pin_order, out=self._pin_q_joints, mode='clip')
+        return self._pin_q
+
+    def pin_v(self) -> np.ndarray:
+        """Pinocchio's velocity vector [root linear, root angular (root axes), joints], current."""
+        dq = self.joint_arrays['dq']
+        tree = self.tree
+        if tree.mimic_slots.size:
+            dq[tree.mimic_slots] = tree.mimic_multipliers * dq[tree.mimicked_slots]
+        np.take(dq, tree.slots_in_pin_order, out=self._pin_v_joints, mode='clip')
+        np.dot(self._root_motion, self._root_R, out=self._pin_v_root)
+        return self._pin_v
+
+    def pin_a(self) -> np.ndarray:
+        """Pinocchio's acceleration vector (spatial, root axes, then joints), current."""
+        ddq = self.joint_arrays['ddq']
+        tree = self.tree
+        if tree.mimic_slots.size:
+            ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
+        np.take(ddq, tree.slots_in_pin_order, out=self._pin_a_joints, mode='clip')
+        v, w = self._root_motion
+        dv, dw = self._root_acceleration
+        self._pin_a[:3] = (dv - np.cross(w, v)) @ self._root_R
+        self._pin_a[3:6] = dw @ self._root_R
+        return self._pin_a
+
+    def calc_forward_kinematics(self, velocity: bool = False, acceleration: bool = False) -> None:
+        """Find where all links are (and how they move) from the root and the joints.
+
+        Args:
+            velocity: find v and w too, from the root's v and w and dq.
+            acceleration: find v, w, dv and dw too, from the root's dv and dw and ddq as well.
+        """
+        if self._overrides:
+            self._overrides.clear()
+        q = self.pin_q()
+        if acceleration:
+            pin.forwardKinematics(self.model, self.data, q, self.pin_v(), self.pin_a())
+        elif velocity:
+            pin.forwardKinematics(self.model, self.data, q, self.pin_v())
+        else:
+            pin.forwardKinematics(self.model, self.data, q)
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return float(sum(link.mass for link in self.tree.links))
+
+    def calc_center_of_mass(self) -> np.ndarray:
+        """Centre of mass in the world [m], shape (3,), at the last forward kinematics."""
+        self._com = pin.centerOfMass(self.model, self.data, pin.POSITION, False)
+        return self._com
+
+    @property
+    def center_of_mass(self) -> np.ndarray:
+        """Centre of mass that `calc_center_of_mass` found last [m], shape (3,)."""
+        return self._com
+
+    # --- what links ask for -------------------------------------------------------------------
+
+    def link_placement(self, index: int) -> pin.SE3:
+        """Pose of a link in the world at the last forward kinematics."""
+        placement = self.tree.placements[index]
+        carrier = self.data.oMi[self.tree.pin_joints[index]]
+        return carrier if placement is None else carrier * placement
+
+    def link_position(self, index: int) -> np.ndarray:
+        """Origin of a link in the world [m]; a writable view for the root."""
+        if index == 0:
+            return self._pin_q[:3]
+        if (index, 'p') in self._overrides:
+            return self._overrides[index, 'p']
+        return self.link_placement(index).translation.copy()
+
+    def link_rotation(self, index: int) -> np.ndarray:
+        """Axes of a link in the world, read only."""
+        if index == 0:
+            rotation = self._root_R.view()
+        elif (index, 'R') in self._overrides:
+            rotation = self._overrides[index, 'R'].view()
+        else:
+            rotation = self.link_placement(index).rotation.copy()
+        rotation.flags.writeable = False
+        return rotation
+
+    def link_motion(self, index: int, name: str) -> np.ndarray:
+        """v, w, dv or dw of a link, world axes; a writable view for the root."""
+        row = 0 if name.endswith('v') else 1
+        rate = name.startswith('d')
+        if index == 0:
+            return self._root_acceleration[row] if rate else self._root_motion[row]
+        if (index, name) in self._overrides:
+            return self._overrides[index, name]
+        joint = self.tree.pin_joints[index]
+        placement = self.tree.placements[index] or pin.SE3.Identity()
+        get = pin.getFrameClassicalAcceleration if rate else pin.getFrameVelocity
+        motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
+        return motion.angular if row else motion.linear
+
+    def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
+        """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""
+        array = np.array(value, dtype=float)
+        expected = (3, 3) if name == 'R' else (3,)
+        if array.shape != expected:
+            raise ValueError(
+                f'{self.links[index].name}.{name} needs shape {expected}, got {array.shape}'
+            )
+        if index != 0:
+            self._overrides[index, name] = array
+        elif name == 'R':
+            self._root_R = array
+            self._pin_q[3:ROOT_NQ] = pin.Quaternion(array).coeffs()
+        elif name == 'p':
+            self._pin_q[:3] = array
+        else:
+            self.link_motion(0, name)[:] = array
+
+    def __repr__(self) -> str:
+        """Name and size."""
+        return f'Body({self.name!r}, links={self.num_links}, joints={self.num_joints})'

@@ -1,0 +1,117 @@
+"""What a model file says of a robot, before anything is computed from it.
+
+The loaders make a `BodyDescription`, `Body` is built on one, and simulators and writers read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.body.device import Device
+from cnoid_control.body.joint_type import JointType
+from cnoid_control.body.shape import Shape
+from cnoid_control.body.state_flag import StateFlag
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint that follows another one: q = multiplier * q_followed + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass
+class LinkDescription:
+    """One link with the joint that holds it to its parent.
+
+    Attributes:
+        name: name of the link.
+        parent: name of the parent link; None for the root.
+        joint_name: name of the joint; the link's name where empty.
+        joint_type: kind of the joint; FREE or FIXED for the root.
+        joint_id: index in the joint arrays; -1 for none.
+        joint_axis: unit axis in the link frame, shape (3,).
+        translation: origin of the link frame in the parent frame at q = 0 [m], shape (3,);
+            for the root, its default position in the world.
+        rotation: axes of the link frame in the parent frame at q = 0, shape (3, 3).
+        mass: [kg].
+        center_of_mass: in the link frame [m], shape (3,).
+        inertia: about the centre of mass, link axes [kg m^2], shape (3, 3).
+        q_initial: initial displacement [rad] or [m].
+        q_lower, q_upper: displacement limits [rad] or [m]; infinite where unlimited.
+        dq_lower, dq_upper: velocity limits [rad/s] or [m/s].
+        u_lower, u_upper: effort limits [N m] or [N].
+        rotor_inertia: inertia of the rotor seen at the joint, gear ratio squared included.
+        damping: viscous friction of the joint [N m s/rad] or [N s/m].
+        friction: Coulomb friction of the joint [N m] or [N].
+        actuation_mode: what the model says the joint is commanded by.
+        mimic: the joint that this one follows, if any.
+        shapes: what is seen and what collides.
+        material: name of the surface material; empty for the default one.
+        info: everything else that the model file says of the link.
+    """
+
+    name: str
+    parent: str | None = None
+    joint_name: str = ''
+    joint_type: JointType = JointType.FIXED
+    joint_id: int = -1
+    joint_axis: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    translation: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    mass: float = 1.0
+    center_of_mass: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.eye(3))
+    q_initial: float = 0.0
+    q_lower: float = -np.inf
+    q_upper: float = np.inf
+    dq_lower: float = -np.inf
+    dq_upper: float = np.inf
+    u_lower: float = -np.inf
+    u_upper: float = np.inf
+    rotor_inertia: float = 0.0
+    damping: float = 0.0
+    friction: float = 0.0
+    actuation_mode: StateFlag = StateFlag.NONE
+    mimic: Mimic | None = None
+    shapes: list[Shape] = field(default_factory=list)
+    material: str = ''
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Give the joint the link's name where it has none of its own."""
+        self.joint_name = self.joint_name or self.name
+
+
+@dataclass(frozen=True)
+class Material:
+    """Surface of a link: Coulomb friction coefficient and restitution in [0, 1]."""
+
+    friction: float = 0.5
+    restitution: float = 0.0
+
+
+@dataclass
+class BodyDescription:
+    """A whole robot model as its file states it.
+
+    Attributes:
+        name: name of the model.
+        links: links in file order; the tree is given by their `parent` names.
+        devices: name of the link that carries it, and the device in its initial state.
+        materials: surface materials by name.
+        source: file the model came from, for messages.
+        info: everything else that the model file says of the robot.
+    """
+
+    name: str
+    links: list[LinkDescription]
+    devices: list[tuple[str, Device]] = field(default_factory=list)
+    materials: dict[str, Material] = field(default_factory=dict)
+    source: str = ''
+    info: dict[str, Any] = field(default_factory=dict)

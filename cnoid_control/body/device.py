@@ -1,0 +1,92 @@
+"""What a robot carries besides joints: sensors, lights and the like."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from cnoid_control.body.signal import Signal
+
+if TYPE_CHECKING:
+    from cnoid_control.body.link import Link
+
+DeviceT = TypeVar('DeviceT', bound='Device')
+
+
+class Device:
+    """Base of all devices.
+
+    A device belongs to a link and has a state of its own. Who changes the state says so with
+    `notify_state_change`; only then does the change cross between a controller and a robot.
+
+    Attributes:
+        name: name, unique on the body.
+        id: number given by the model among devices of its kind; -1 for none.
+        index: position in `body.devices`; -1 before it is on a body.
+        link: link that carries it.
+        T_local: pose in the link frame, shape (4, 4).
+        on: whether it works.
+        state_changed: emitted by `notify_state_change`.
+    """
+
+    # Names of the attributes that make up the state; subclasses extend it.
+    state_fields: tuple[str, ...] = ('on',)
+
+    def __init__(
+        self, name: str, id: int = -1, T_local: np.ndarray | None = None, on: bool = True
+    ) -> None:
+        """Make a device that is not on a body yet."""
+        self.name = name
+        self.id = id
+        self.index = -1
+        self.link: Link | None = None
+        self.T_local = np.eye(4) if T_local is None else np.array(T_local, dtype=float)
+        self.on = on
+        self.state_changed = Signal()
+
+    @property
+    def p_local(self) -> np.ndarray:
+        """Origin in the link frame [m], shape (3,); a view that can be written to."""
+        return self.T_local[:3, 3]
+
+    @property
+    def R_local(self) -> np.ndarray:
+        """Axes in the link frame, shape (3, 3); a view that can be written to."""
+        return self.T_local[:3, :3]
+
+    def notify_state_change(self) -> None:
+        """Say that the state was changed."""
+        self.state_changed(self)
+
+    def copy_state_from(self, other: Device) -> None:
+        """Take over the state of another device of the same class."""
+        if type(other) is not type(self):
+            raise TypeError(
+                f'{type(self).__name__} {self.name!r} cannot take the state of a '
+                f'{type(other).__name__}'
+            )
+        for name in self.state_fields:
+            value = getattr(other, name)
+            current = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.shape == getattr(current, 'shape', None):
+                current[...] = value
+            else:
+                setattr(self, name, copy.copy(value))
+
+    def clone(self: DeviceT) -> DeviceT:
+        """Copy that is on no body, with a state and signals of its own."""
+        twin = copy.copy(self)
+        twin.link = None
+        twin.index = -1
+        twin.state_changed = Signal()
+        for key, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                setattr(twin, key, value.copy())
+        return twin
+
+    def __repr__(self) -> str:
+        """Class, name and link."""
+        where = self.link.name if self.link is not None else None
+        return f'{type(self).__name__}({self.name!r}, link={where!r})'

@@ -1,0 +1,119 @@
+"""What can be wrong with a robot model: one class per fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cnoid_control.exceptions import CnoidControlError, choices
+
+
+class ModelError(CnoidControlError):
+    """A robot model cannot be used as it is."""
+
+    def __init__(self, message: str, source: str = '') -> None:
+        """Prefix the message with the model file (or model name) it is about.
+
+        Args:
+            message: what is wrong, naming the element and its value.
+            source: file or model the message is about.
+        """
+        self.source = source
+        super().__init__(f'{source}: {message}' if source else message)
+
+
+class UnknownLink(ModelError):
+    """A link name that the model does not have."""
+
+    def __init__(self, name: object, known: Iterable[str], source: str = '') -> None:
+        """Name the link and the links that exist."""
+        self.name = name
+        super().__init__(f'unknown link {name!r}; {choices(known)}', source)
+
+
+class UnknownJoint(ModelError):
+    """A joint name or id that the model does not have."""
+
+    def __init__(self, name: object, known: Iterable[str], source: str = '') -> None:
+        """Name the joint and the joints that exist."""
+        self.name = name
+        super().__init__(f'unknown joint {name!r}; {choices(known)}', source)
+
+
+class UnknownParent(ModelError):
+    """A link whose parent link does not exist."""
+
+    def __init__(self, link: str, parent: str, known: Iterable[str], source: str = '') -> None:
+        """Name the link, the parent that was asked for and the links that exist."""
+        super().__init__(f'link {link!r} has unknown parent {parent!r}; {choices(known)}', source)
+
+
+class KinematicCycle(ModelError):
+    """Links that are each other's ancestors."""
+
+    def __init__(self, links: Iterable[str], source: str = '') -> None:
+        """Name the links that cannot be reached from a root."""
+        super().__init__(f'links in a cycle: {", ".join(links)}', source)
+
+
+class RootLinkError(ModelError):
+    """A model with no root link, or with more than one."""
+
+    def __init__(self, roots: Iterable[str], source: str = '') -> None:
+        """List the links that have no parent."""
+        listed = ', '.join(roots) or 'none'
+        super().__init__(
+            f'a model needs exactly one root link; without a parent: {listed}', source
+        )
+
+
+class DuplicateName(ModelError):
+    """Two elements of one kind with the same name."""
+
+    def __init__(self, kind: str, name: str, source: str = '') -> None:
+        """Name the kind of element and the name used twice."""
+        super().__init__(f'two {kind}s are named {name!r}', source)
+
+
+class DuplicateJointId(ModelError):
+    """A joint id that two joints claim."""
+
+    def __init__(self, joint_id: int, first: str, second: str, source: str = '') -> None:
+        """Name the id and both joints."""
+        super().__init__(f'joint id {joint_id} is used by {first!r} and by {second!r}', source)
+
+
+class InvalidMass(ModelError):
+    """A mass that is negative or not finite."""
+
+    def __init__(self, link: str, mass: float, source: str = '') -> None:
+        """Name the link and the mass [kg]."""
+        super().__init__(f'link {link!r} has mass {mass}; it must be finite and >= 0', source)
+
+
+class InvalidInertia(ModelError):
+    """An inertia tensor that no rigid body of positive mass can have."""
+
+    def __init__(self, link: str, inertia: object, source: str = '') -> None:
+        """Name the link and its inertia [kg m^2]."""
+        super().__init__(
+            f'link {link!r} has inertia {inertia}; it must be symmetric and positive definite',
+            source,
+        )
+
+
+class InvalidAxis(ModelError):
+    """A joint axis of zero length or with non-finite elements."""
+
+    def __init__(self, link: str, axis: object, source: str = '') -> None:
+        """Name the link and its axis."""
+        super().__init__(
+            f'link {link!r} has joint axis {axis}; it must be a finite non-zero vector', source
+        )
+
+
+class InvalidMimic(ModelError):
+    """A mimic joint that follows nothing, itself, or another mimic joint."""
+
+    def __init__(self, joint: str, followed: str, known: Iterable[str], source: str = '') -> None:
+        """Name the joint, what it should follow and the joints it may follow."""
+        super().__init__(f'joint {joint!r} cannot mimic {followed!r}; {choices(known)}', source)

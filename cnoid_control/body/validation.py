@@ -1,0 +1,107 @@
+"""Checks that a description is a robot: a tree of links with masses that can exist."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.exceptions import (
+    DuplicateJointId,
+    DuplicateName,
+    InvalidAxis,
+    InvalidInertia,
+    InvalidMass,
+    InvalidMimic,
+    KinematicCycle,
+    RootLinkError,
+    UnknownLink,
+    UnknownParent,
+)
+
+
+def depth_first_order(description: BodyDescription) -> list[LinkDescription]:
+    """Check the description and give its links depth-first, children in file order.
+
+    Raises:
+        ModelError: the subclass that names the first fact found wrong.
+    """
+    _check_names(description)
+    for link in description.links:
+        _check_link(link, description.source)
+    _check_mimics(description)
+    return _sort_tree(description)
+
+
+def _check_names(description: BodyDescription) -> None:
+    source = description.source
+    links: set[str] = set()
+    joints: set[str] = set()
+    joint_of_id: dict[int, str] = {}
+    for link in description.links:
+        if link.name in links:
+            raise DuplicateName('link', link.name, source)
+        links.add(link.name)
+        if link.parent is not None and link.joint_name in joints:
+            raise DuplicateName('joint', link.joint_name, source)
+        joints.add(link.joint_name)
+        if link.joint_id >= 0:
+            if link.joint_id in joint_of_id:
+                raise DuplicateJointId(
+                    link.joint_id, joint_of_id[link.joint_id], link.joint_name, source
+                )
+            joint_of_id[link.joint_id] = link.joint_name
+    devices: set[str] = set()
+    for link_name, device in description.devices:
+        if link_name not in links:
+            raise UnknownLink(link_name, sorted(links), source)
+        if device.name in devices:
+            raise DuplicateName('device', device.name, source)
+        devices.add(device.name)
+
+
+def _check_link(link: LinkDescription, source: str) -> None:
+    if not np.isfinite(link.mass) or link.mass < 0.0:
+        raise InvalidMass(link.name, link.mass, source)
+    inertia = link.inertia
+    if not np.all(np.isfinite(inertia)) or not np.allclose(inertia, inertia.T, atol=1e-9):
+        raise InvalidInertia(link.name, inertia.tolist(), source)
+    # A link without mass may have no inertia either: a frame that only carries something.
+    massless = link.mass == 0.0 and not inertia.any()
+    if not massless and np.linalg.eigvalsh(inertia)[0] <= 0.0:
+        raise InvalidInertia(link.name, inertia.tolist(), source)
+    axis = link.joint_axis
+    if not np.all(np.isfinite(axis)) or not np.linalg.norm(axis) > 0.0:
+        raise InvalidAxis(link.name, axis.tolist(), source)
+
+
+def _check_mimics(description: BodyDescription) -> None:
+    leaders = [
+        link.joint_name
+        for link in description.links
+        if link.joint_type.has_displacement and link.mimic is None
+    ]
+    for link in description.links:
+        if link.mimic is not None and link.mimic.joint not in leaders:
+            raise InvalidMimic(link.joint_name, link.mimic.joint, leaders, description.source)
+
+
+def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
+    names = [link.name for link in description.links]
+    children: dict[str | None, list[LinkDescription]] = {}
+    for link in description.links:
+        if link.parent is not None and link.parent not in names:
+            raise UnknownParent(link.name, link.parent, names, description.source)
+        children.setdefault(link.parent, []).append(link)
+    roots = children.get(None, [])
+    if len(roots) > 1 or (not roots and not names):
+        raise RootLinkError([link.name for link in roots], description.source)
+    ordered: list[LinkDescription] = []
+    stack = list(roots)
+    while stack:
+        link = stack.pop()
+        ordered.append(link)
+        stack.extend(reversed(children.get(link.name, [])))
+    if len(ordered) < len(names):
+        reached = {link.name for link in ordered}
+        raise KinematicCycle([name for name in names if name not in reached], description.source)
+    return ordered

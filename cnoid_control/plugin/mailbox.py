@@ -1,0 +1,65 @@
+"""A place where messages wait until the controller looks."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Generic, TypeVar
+
+from cnoid_control.plugin.messages import Message
+
+MessageT = TypeVar('MessageT', bound=Message)
+
+
+class Mailbox(Generic[MessageT]):
+    """Messages of one kind, posted from any thread, taken by the controller in its tick.
+
+    Attributes:
+        name: name, unique in the controller; the default of the topic.
+        kind: class of the messages.
+        topic: relative ROS topic that feeds it.
+    """
+
+    def __init__(self, name: str, kind: type[MessageT], topic: str = '', depth: int = 16) -> None:
+        """Make an empty mailbox; beyond `depth` the oldest messages fall out."""
+        self.name = name
+        self.kind = kind
+        self.topic = topic or f'~/{name}'
+        # A deque's append and popleft are atomic: no lock is taken in the control loop.
+        self._messages: deque[MessageT] = deque(maxlen=depth)
+        self._last_time = float('-inf')
+
+    def post(self, message: MessageT) -> None:
+        """Leave a message.
+
+        Raises:
+            TypeError: it is not of the mailbox's kind.
+        """
+        if not isinstance(message, self.kind):
+            raise TypeError(
+                f'mailbox {self.name!r} takes {self.kind.__name__}, got {type(message).__name__}'
+            )
+        self._last_time = time.monotonic()
+        self._messages.append(message)
+
+    def take(self) -> MessageT | None:
+        """Oldest message that was not taken yet; None where there is none."""
+        try:
+            return self._messages.popleft()
+        except IndexError:
+            return None
+
+    def take_latest(self) -> MessageT | None:
+        """Newest message, dropping older ones; None where there is none."""
+        message = self.take()
+        while message is not None:
+            newer = self.take()
+            if newer is None:
+                return message
+            message = newer
+        return None
+
+    @property
+    def age(self) -> float:
+        """Time since the last message was posted [s], steady clock; infinite before the first."""
+        return time.monotonic() - self._last_time

@@ -1,0 +1,71 @@
+"""The class that a controller author derives from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from cnoid_control.plugin.controller_config import ControllerConfig
+    from cnoid_control.plugin.controller_io import ControllerIO
+
+
+class SimpleController:
+    """A robot controller with Choreonoid's life cycle.
+
+    Override what you need; every method has a default. The host calls them in this order:
+    configure, initialize, start, then control once a tick, then stop, then unconfigure; pause and
+    resume may come in between.
+
+    Attributes:
+        Parameters: dataclass of the controller's options (see `cnoid_control.plugin.parameters`);
+            None for a controller without any. The host checks the options that were given against
+            it and hands an instance over as `config.parameters` and `io.parameters`.
+    """
+
+    Parameters: ClassVar[type | None] = None
+
+    def configure(self, config: ControllerConfig) -> bool:
+        """Prepare what does not depend on a run; False means that it cannot be used."""
+        return True
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Enable inputs and outputs and take the initial state; False drops the controller."""
+        return True
+
+    def start(self) -> bool:
+        """Last step before the first tick; False drops the controller (stop is not called)."""
+        return True
+
+    def control(self) -> bool:
+        """Compute one tick from `io.body`, into `io.body`; False means nothing more to do."""
+        return False
+
+    def stop(self) -> None:
+        """The run has ended."""
+
+    def pause(self) -> None:
+        """The loop has halted and may go on later."""
+
+    def resume(self) -> bool:
+        """The loop goes on; False is reported."""
+        return True
+
+    def unconfigure(self) -> None:
+        """Undo configure."""
+
+    def update_parameters(self, parameters: Any) -> None:
+        """Take over changed parameters while running, between two ticks.
+
+        Args:
+            parameters: a checked instance of `Parameters`.
+
+        Raises:
+            Exception: to refuse them; the old ones stay in force.
+        """
+
+    def report(self) -> dict[str, Any]:
+        """What the controller has to say of itself, by name: numbers and short texts.
+
+        Shown in the log, in the summary and in the diagnostics; called outside the loop's tick.
+        """
+        return {}

@@ -1,0 +1,1 @@
+"""The loop: its host of controllers, its watchdog and limits, recording and replay."""
