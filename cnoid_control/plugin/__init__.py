@@ -1,7 +1,7 @@
 """What the author of a controller gets."""
 
 from cnoid_control.body import StateFlag
-from cnoid_control.plugin.parameters import parameter
+from cnoid_control.parameters import parameter
 from cnoid_control.plugin.simple_controller import SimpleController
 
 __all__ = ['SimpleController', 'StateFlag', 'parameter']

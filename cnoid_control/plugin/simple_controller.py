@@ -17,7 +17,7 @@ class SimpleController:
     resume may come in between.
 
     Attributes:
-        Parameters: dataclass of the controller's options (see `cnoid_control.plugin.parameters`);
+        Parameters: dataclass of the controller's options (see `cnoid_control.parameters`);
             None for a controller without any. The host checks the options that were given against
             it and hands an instance over as `config.parameters` and `io.parameters`.
     """

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any, TypeVar
 
-from cnoid_control.plugin.exceptions import (
+from cnoid_control.parameters.exceptions import (
     MissingParameter,
     ParameterOutOfRange,
     UnknownParameter,
