@@ -41,15 +41,20 @@ def ask(python: Path, code: str) -> str:
 def check_tools(python: Path) -> None:
     """Raise BuildError unless the compiler, cmake, make and Python's headers are there."""
     wanted = {
-        'a C compiler': (shutil.which('cc') or shutil.which('gcc'), 'gcc'),
-        'a C++ compiler': (shutil.which('c++') or shutil.which('g++'), 'g++'),
-        'cmake': (shutil.which('cmake'), 'cmake'),
-        'make': (shutil.which('make'), 'make'),
+        'a C compiler': ('gcc', ['cc', 'gcc']),
+        'a C++ compiler': ('g++', ['c++', 'g++']),
+        'cmake': ('cmake', ['cmake']),
+        'make': ('make', ['make']),
+    }
+    missing = {
+        name: package
+        for name, (package, commands) in wanted.items()
+        if not any(shutil.which(command) for command in commands)
     }
     headers = ask(python, "import sysconfig; print(sysconfig.get_path('include'))")
-    version = ask(python, "import sys; print('%d.%d' % sys.version_info[:2])")
-    wanted['Python.h'] = ((Path(headers) / 'Python.h').exists(), f'python{version}-dev')
-    missing = {name: package for name, (found, package) in wanted.items() if not found}
+    if not (Path(headers) / 'Python.h').exists():
+        version = ask(python, "import sys; print('%d.%d' % sys.version_info[:2])")
+        missing['Python.h'] = f'python{version}-dev'
     if missing:
         raise BuildError(
             f'missing: {", ".join(missing)}; on Debian or Ubuntu: '

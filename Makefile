@@ -1,0 +1,53 @@
+# One command runs it, one command tests it. Everything stays inside this checkout.
+
+PYTHON ?= python3
+# The first interpreter that is new enough; empty where there is none.
+NEW_ENOUGH := $(shell for p in $(PYTHON) python3.13 python3.12 python3.11 python3.10; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
+VENV_PYTHON := $(CURDIR)/.venv/bin/python
+
+# Nothing is written to the home folder.
+HOME ?= $(CURDIR)/.venv
+export HOME
+export XDG_CACHE_HOME := $(CURDIR)/.venv/cache
+export MPLCONFIGDIR := $(CURDIR)/.venv/cache/matplotlib
+export ROS_LOG_DIR := $(CURDIR)/out/log
+
+# An activated environment with ROS wheels of its own would hand these down to ours.
+ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
+unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
+endif
+
+.PHONY: help setup demo test lint bench clean
+
+help:
+	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
+	@echo 'make test   lint, type check and every test'
+	@echo 'make lint   lint and type check alone'
+	@echo 'make bench  the performance table'
+	@echo 'make setup  the environment in .venv (the others do this by themselves)'
+	@echo 'make clean  remove everything that the others made'
+
+setup:
+	@if [ -z '$(NEW_ENOUGH)' ]; then \
+		echo 'setup: Python 3.10 or newer is needed; name one: make PYTHON=/path/to/python3'; \
+		exit 1; fi
+	@$(NEW_ENOUGH) tools/setup_env.py
+
+demo: setup
+	@$(VENV_PYTHON) -m cnoid_control.demo
+
+lint: setup
+	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) -m ruff format --check .
+	@$(VENV_PYTHON) -m mypy
+
+test: lint
+	@$(VENV_PYTHON) -m pytest -n 2 --dist loadfile
+
+bench: setup
+	@$(VENV_PYTHON) -m cnoid_control.cli.main bench
+
+clean:
+	rm -rf .venv out build install log *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
