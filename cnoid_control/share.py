@@ -1,0 +1,65 @@
+"""The shared files of the package: configurations, launch files and robot models."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from cnoid_control.exceptions import CnoidControlError, choices
+
+NAME = 'cnoid_control'
+
+
+class SharedFileNotFound(CnoidControlError):
+    """A name that is neither a file nor one of the package's shared files.
+
+    Attributes:
+        name: what was looked for.
+        known: the shared files that there are.
+    """
+
+    def __init__(self, name: str, folder: Path, known: list[str]) -> None:
+        """State what was looked for and what there is."""
+        self.name = name
+        self.known = known
+        super().__init__(f'{name!r} is neither a file nor in {folder}; {choices(known)}')
+
+
+@lru_cache(maxsize=1)
+def share_folder() -> Path:
+    """Folder that holds config/, launch/ and urdf/.
+
+    In a checkout that is the checkout itself; where colcon or pip installed the package it is
+    share/cnoid_control of the same installation.
+
+    Raises:
+        CnoidControlError: the package was copied without its shared files.
+    """
+    package = Path(__file__).resolve().parent
+    if (package.parent / 'package.xml').is_file():
+        return package.parent
+    for prefix in package.parents:
+        if (prefix / 'share' / NAME / 'package.xml').is_file():
+            return prefix / 'share' / NAME
+    raise CnoidControlError(f'no share/{NAME} beside {package}: install the package again')
+
+
+def shared_file(folder: str, name: str | Path, suffix: str = '') -> Path:
+    """Find a file by its path, or by its name among the package's shared files.
+
+    Args:
+        folder: 'config', 'launch' or 'urdf'.
+        name: path of a file, or name of a shared file.
+        suffix: ending that may be left out of the name, such as '.yaml'.
+
+    Raises:
+        SharedFileNotFound: there is no such file.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    shared = share_folder() / folder
+    for candidate in (shared / name, shared / f'{name}{suffix}'):
+        if candidate.is_file():
+            return candidate
+    files = (path for path in shared.rglob(f'*{suffix}') if path.is_file())
+    raise SharedFileNotFound(str(name), shared, sorted(str(f.relative_to(shared)) for f in files))
