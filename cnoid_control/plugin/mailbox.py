@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from cnoid_control.plugin.messages import Message
 
@@ -18,7 +19,12 @@ class Mailbox(Generic[MessageT]):
         name: name, unique in the controller; the default of the topic.
         kind: class of the messages.
         topic: relative ROS topic that feeds it.
+        validate: the controller's own check of a message, run by who posts it; raises to refuse.
+        status: what the controller tells the senders, replaced as a whole; None for nothing.
     """
+
+    validate: Callable[[MessageT], None] | None = None
+    status: Any = None
 
     def __init__(self, name: str, kind: type[MessageT], topic: str = '', depth: int = 16) -> None:
         """Make an empty mailbox; beyond `depth` the oldest messages fall out."""
@@ -29,16 +35,23 @@ class Mailbox(Generic[MessageT]):
         self._messages: deque[MessageT] = deque(maxlen=depth)
         self._last_time = float('-inf')
 
-    def post(self, message: MessageT) -> None:
-        """Leave a message.
+    def check(self, message: MessageT) -> None:
+        """Raise what `post` would raise for this message.
 
         Raises:
             TypeError: it is not of the mailbox's kind.
+            CnoidControlError: the controller cannot use it.
         """
         if not isinstance(message, self.kind):
             raise TypeError(
                 f'mailbox {self.name!r} takes {self.kind.__name__}, got {type(message).__name__}'
             )
+        if self.validate is not None:
+            self.validate(message)
+
+    def post(self, message: MessageT) -> None:
+        """Leave a message that `check` does not refuse."""
+        self.check(message)
         self._last_time = time.monotonic()
         self._messages.append(message)
 
