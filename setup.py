@@ -64,17 +64,23 @@ ROS_BUILD = [
     'ament-cmake-pytest',
 ]
 
+# colcon runs pytest for a package that has an extra named test with pytest in it.
+TEST = [
+    'pytest>=7.4',
+    'pytest-xdist>=3.3',
+    'pytest-timeout>=2.1',
+    'hypothesis>=6.80',
+    'scipy>=1.10',
+]
+
 EXTRAS = {
     'sim': ['mujoco>=3.1'],
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'viewer': ['viser>=0.2'],
+    'test': TEST,
     'dev': [
-        'pytest>=7.4',
-        'pytest-xdist>=3.3',
-        'pytest-timeout>=2.1',
-        'hypothesis>=6.80',
-        'scipy>=1.10',
+        *TEST,
         'ruff>=0.4',
         'mypy>=1.8',
         'types-PyYAML',

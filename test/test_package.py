@@ -1,0 +1,70 @@
+"""The package as pip sees it, and the facts that more than one of its files states."""
+
+import configparser
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import cnoid_control
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope='module')
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """Build the wheel once, from a copy, since setuptools writes beside the sources."""
+    folder = tmp_path_factory.mktemp('wheel')
+    left_out = shutil.ignore_patterns('.*', '__pycache__', 'build', 'out', 'test', '*.egg-info')
+    shutil.copytree(ROOT, folder / 'source', ignore=left_out)
+    pip = [sys.executable, '-m', 'pip', 'wheel', '--no-deps', '--no-build-isolation', '-q']
+    command = [*pip, '-w', str(folder), str(folder / 'source')]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    (path,) = folder.glob('*.whl')
+    return zipfile.ZipFile(path)
+
+
+def test_pip_puts_the_commands_on_the_path(wheel):
+    """With pip the commands are console scripts, whatever colcon does with them."""
+    (path,) = (name for name in wheel.namelist() if name.endswith('entry_points.txt'))
+    entry_points = configparser.ConfigParser(delimiters=['='])
+    entry_points.read_string(wheel.read(path).decode())
+    assert set(entry_points['console_scripts']) == {
+        'cnoid_control',
+        'cnoid_control_mujoco',
+        'cnoid_control_deadman',
+    }
+    assert not [name for name in wheel.namelist() if 'lib/cnoid_control/' in name]
+
+
+def test_pip_installs_the_shared_files(wheel):
+    """The wheel carries the ament index entry, package.xml and every shared file."""
+    shared = {name.split('.data/data/')[1] for name in wheel.namelist() if '.data/data/' in name}
+    files = {
+        f'share/cnoid_control/{path.relative_to(ROOT)}'
+        for folder in ('launch', 'config', 'urdf')
+        for path in (ROOT / folder).rglob('*')
+        if path.is_file() and '__pycache__' not in path.parts
+    }
+    assert shared == files | {
+        'share/ament_index/resource_index/packages/cnoid_control',
+        'share/cnoid_control/package.xml',
+    }
+
+
+def test_the_wheel_holds_every_module_and_its_types(wheel):
+    """No module is forgotten, and type checkers of other packages see the annotations."""
+    modules = {str(path.relative_to(ROOT)) for path in ROOT.glob('cnoid_control/**/*.py')}
+    assert modules | {'cnoid_control/py.typed'} <= set(wheel.namelist())
+
+
+def test_one_version_everywhere(wheel):
+    """package.xml, the wheel and the module state the same version."""
+    declared = ElementTree.parse(ROOT / 'package.xml').findtext('version')
+    assert cnoid_control.__version__ == declared
+    assert Path(wheel.filename).name.split('-')[1] == declared
