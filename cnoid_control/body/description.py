@@ -25,6 +25,22 @@ class Mimic:
     offset: float = 0.0
 
 
+@dataclass(frozen=True)
+class SoftLimit:
+    """Where a joint is braked before its position limits, as in URDF's safety_controller.
+
+    Attributes:
+        lower, upper: positions where it begins [rad] or [m].
+        k_position: speed allowed per distance to them [1/s].
+        k_velocity: effort allowed per excess of that speed [N m s/rad] or [N s/m].
+    """
+
+    lower: float
+    upper: float
+    k_position: float
+    k_velocity: float
+
+
 @dataclass
 class LinkDescription:
     """One link with the joint that holds it to its parent.
@@ -46,6 +62,7 @@ class LinkDescription:
         q_lower, q_upper: displacement limits [rad] or [m]; infinite where unlimited.
         dq_lower, dq_upper: velocity limits [rad/s] or [m/s].
         u_lower, u_upper: effort limits [N m] or [N].
+        soft_limit: braking before the displacement limits, if any.
         rotor_inertia: inertia of the rotor seen at the joint, gear ratio squared included.
         damping: viscous friction of the joint [N m s/rad] or [N s/m].
         friction: Coulomb friction of the joint [N m] or [N].
@@ -74,6 +91,7 @@ class LinkDescription:
     dq_upper: float = np.inf
     u_lower: float = -np.inf
     u_upper: float = np.inf
+    soft_limit: SoftLimit | None = None
     rotor_inertia: float = 0.0
     damping: float = 0.0
     friction: float = 0.0

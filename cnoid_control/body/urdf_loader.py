@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body.body import Body
-from cnoid_control.body.description import BodyDescription, LinkDescription, Mimic
+from cnoid_control.body.description import BodyDescription, LinkDescription, Mimic, SoftLimit
 from cnoid_control.body.exceptions import ModelError, UnknownLink
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.shape import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere
@@ -139,6 +139,14 @@ def _parse_joint(element: ElementTree.Element, link: LinkDescription, source: st
             bound = float(limit.get(attribute, 'inf'))
             setattr(link, f'{name}_lower', -bound)
             setattr(link, f'{name}_upper', bound)
+    safety = element.find('safety_controller')
+    if safety is not None:
+        link.soft_limit = SoftLimit(
+            float(safety.get('soft_lower_limit', '-inf')),
+            float(safety.get('soft_upper_limit', 'inf')),
+            float(safety.get('k_position', '0')),
+            float(safety.get('k_velocity', '0')),
+        )
     dynamics = element.find('dynamics')
     if dynamics is not None:
         link.damping = float(dynamics.get('damping', '0'))

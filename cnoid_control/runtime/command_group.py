@@ -1,0 +1,265 @@
+"""The joints that are commanded through one channel, and how their commands are limited.
+
+Each group has two ways that give the same commands: `passes` finds cheaply that nothing is to be
+done, which is nearly always; `limit` applies the rules where that was not so.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnoid_control.body import Body
+from cnoid_control.runtime.joint_limits import JointLimits
+from cnoid_control.runtime.limit_rules import (
+    Interval,
+    effort_interval,
+    position_interval,
+    velocity_interval,
+)
+
+CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
+
+
+class CommandGroup:
+    """Base of the groups.
+
+    Attributes:
+        joints: ids of the group's joints.
+        last: commands sent last, shape (len(joints),).
+    """
+
+    # Rows of values that are compared with constant bounds to find that nothing is to be done.
+    rows = 0
+
+    def __init__(
+        self,
+        body: Body,
+        array: np.ndarray,
+        joints: np.ndarray,
+        limits: JointLimits,
+        recovery: float,
+    ) -> None:
+        """Prepare the index arrays and the scratch space.
+
+        Args:
+            body: the robot, whose commands are limited in place.
+            array: the body's array that holds the commands.
+            joints: ids of the joints.
+            limits: limits of all joints of the body.
+            recovery: speed of the way back into position limits [rad/s] or [m/s].
+        """
+        self.joints = joints
+        self.last = np.zeros(len(joints))
+        self._body = body
+        self._array = array
+        self._limits = limits.take(joints)
+        self._recovery = recovery
+        self._all = len(joints) == body.num_joints
+        self._values = np.zeros((self.rows, len(joints)))
+        self._bounded = np.zeros((self.rows, len(joints)))
+        self._lower = np.full((self.rows, len(joints)), -np.inf)
+        self._upper = np.full((self.rows, len(joints)), np.inf)
+        self._dt = 0.0
+        # Limits that depend on the state everywhere are never trivially kept.
+        self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
+
+    def restart(self) -> None:
+        """Take the measured state for the last command."""
+        raise NotImplementedError
+
+    def passes(self, dt: float) -> bool:
+        """Whether the commands are finite and within all limits; cheap."""
+        raise NotImplementedError
+
+    def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
+        """Bring the commands, finite ones, into the limits.
+
+        Args:
+            dt: time since the last command [s].
+            counts: how often each joint was limited, by kind of limit; counted up.
+        """
+        command = self._pick(self._array)
+        lower, upper = self._interval(dt)
+        limited = np.fmin(np.fmax(command, lower), upper)
+        hit = limited != command
+        if hit.any():
+            for kind, mask in self._reasons(command, dt):
+                counts[kind][self.joints] += mask & hit
+                hit &= ~mask
+            self._array[self.joints] = limited
+
+    def is_finite(self) -> bool:
+        """Whether all commands are numbers."""
+        return bool(np.isfinite(self._pick(self._array)).all())
+
+    def repeat(self) -> None:
+        """Put the last commands in the place of the present ones."""
+        self._array[self.joints] = self.last
+
+    def remember(self) -> None:
+        """Take the present commands for those sent last."""
+        self.last[:] = self._pick(self._array)
+
+    def _interval(self, dt: float) -> Interval:
+        raise NotImplementedError
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        """Kinds of limits with the joints on which they may have acted, the first one counts."""
+        raise NotImplementedError
+
+    def _pick(self, array: np.ndarray) -> np.ndarray:
+        return array if self._all else array.take(self.joints)
+
+    def _are_bounded(self) -> bool:
+        # fmin and fmax drop NaN, which thus differs from the outcome as every excess does.
+        bounded = self._bounded
+        np.fmin(self._values, self._upper, out=bounded)
+        np.fmax(bounded, self._lower, out=bounded)
+        return bounded.tobytes() == self._values.tobytes()
+
+
+class PositionGroup(CommandGroup):
+    """Joints commanded by `q_target`."""
+
+    rows = 2
+
+    def restart(self) -> None:
+        """Take the measured positions for the last command."""
+        self.last[:] = self._pick(self._body.q)
+        self._is_outside = True  # not known yet: the first command takes the thorough way
+
+    def passes(self, dt: float) -> bool:
+        """Whether the commands are in range and near enough to the last ones."""
+        if self._always_limit or self._is_outside:
+            return False
+        limits, values = self._limits, self._values
+        if dt != self._dt:
+            self._dt = dt
+            self._lower[0], self._upper[0] = limits.q_lower, limits.q_upper
+            self._lower[1], self._upper[1] = limits.dq_lower * dt, limits.dq_upper * dt
+        values[0] = self._pick(self._array)
+        np.subtract(values[0], self.last, out=values[1])
+        return self._are_bounded()
+
+    def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
+        """Bring the commands into the limits, and see whether they are still on the way back."""
+        super().limit(dt, counts)
+        command = self._pick(self._array)
+        outside = (command < self._limits.q_lower) | (command > self._limits.q_upper)
+        self._is_outside = bool(outside.any())
+
+    def _interval(self, dt: float) -> Interval:
+        dq = self._pick(self._body.dq)
+        return position_interval(self._limits, self.last, dq, dt, self._recovery)
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        limits = self._limits
+        step = command - self.last
+        return [
+            ('position', (command < limits.q_lower) | (command > limits.q_upper)),
+            ('position', (self.last < limits.q_lower) | (self.last > limits.q_upper)),
+            ('velocity', (step < limits.dq_lower * dt) | (step > limits.dq_upper * dt)),
+            ('soft', limits.k_position > 0.0),
+            ('acceleration', np.ones(len(self.joints), dtype=bool)),
+        ]
+
+
+class VelocityGroup(CommandGroup):
+    """Joints commanded by `dq_target`."""
+
+    rows = 3
+
+    def restart(self) -> None:
+        """Take the measured velocities for the last command."""
+        self.last[:] = self._pick(self._body.dq)
+
+    def passes(self, dt: float) -> bool:
+        """Whether the commands are slow enough and do not leave the range within a period."""
+        if self._always_limit:
+            return False
+        limits, values = self._limits, self._values
+        if dt != self._dt:
+            self._dt = dt
+            self._lower[0], self._upper[0] = limits.dq_lower, limits.dq_upper
+            self._lower[1:], self._upper[1:] = limits.q_lower, limits.q_upper
+        values[0] = self._pick(self._array)
+        values[1] = self._pick(self._body.q)
+        np.multiply(values[0], dt, out=values[2])
+        np.add(values[1], values[2], out=values[2])
+        return self._are_bounded()
+
+    def _interval(self, dt: float) -> Interval:
+        q = self._pick(self._body.q)
+        return velocity_interval(self._limits, self.last, q, dt, self._recovery)
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        limits = self._limits
+        q = self._pick(self._body.q)
+        end = q + command * dt
+        change = np.abs(command - self.last)
+        return [
+            ('velocity', (command < limits.dq_lower) | (command > limits.dq_upper)),
+            ('position', (end < limits.q_lower) | (end > limits.q_upper)),
+            ('position', (q < limits.q_lower) | (q > limits.q_upper)),
+            ('acceleration', change > limits.ddq_max * dt),
+            ('soft', limits.k_position > 0.0),
+            ('position', np.ones(len(self.joints), dtype=bool)),
+        ]
+
+
+class EffortGroup(CommandGroup):
+    """Joints commanded by `u`."""
+
+    rows = 3
+
+    def __init__(
+        self,
+        body: Body,
+        array: np.ndarray,
+        joints: np.ndarray,
+        limits: JointLimits,
+        recovery: float,
+    ) -> None:
+        """Prepare; effort limits do not depend on accelerations."""
+        super().__init__(body, array, joints, limits, recovery)
+        self._always_limit = self._limits.are_soft
+        mine = self._limits
+        self._lower[0], self._upper[0] = mine.u_lower, mine.u_upper
+        # At a position limit itself the rules apply already: only what is inside passes.
+        self._lower[1] = np.nextafter(mine.q_lower, np.inf)
+        self._upper[1] = np.nextafter(mine.q_upper, -np.inf)
+        self._lower[1][np.isneginf(mine.q_lower)] = -np.inf
+        self._upper[1][np.isposinf(mine.q_upper)] = np.inf
+        self._lower[2], self._upper[2] = mine.dq_lower, mine.dq_upper
+
+    def restart(self) -> None:
+        """Take no effort for the last command."""
+        self.last[:] = 0.0
+
+    def passes(self, dt: float) -> bool:
+        """Whether the commands are in range and no joint is at a limit or too fast."""
+        if self._always_limit:
+            return False
+        values, body = self._values, self._body
+        if self._all:
+            values[0] = self._array
+            values[1] = body.q
+            values[2] = body.dq
+        else:
+            values[0] = self._array.take(self.joints)
+            values[1] = body.q.take(self.joints)
+            values[2] = body.dq.take(self.joints)
+        return self._are_bounded()
+
+    def _interval(self, dt: float) -> Interval:
+        return effort_interval(self._limits, self._pick(self._body.q), self._pick(self._body.dq))
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        limits = self._limits
+        dq = self._pick(self._body.dq)
+        return [
+            ('effort', (command < limits.u_lower) | (command > limits.u_upper)),
+            ('velocity', (dq < limits.dq_lower) | (dq > limits.dq_upper)),
+            ('soft', limits.k_position > 0.0),
+            ('position', np.ones(len(self.joints), dtype=bool)),
+        ]

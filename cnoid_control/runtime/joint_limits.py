@@ -1,0 +1,207 @@
+"""Which limits are in force for each joint: the model's, and what the configuration says."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cnoid_control.body import Body
+from cnoid_control.parameters import parameter
+from cnoid_control.parameters.exceptions import UnknownParameter
+
+
+@dataclass
+class JointLimitParameters:
+    """Limits of one joint; infinite means what the model says.
+
+    The names are those of ros2_control's joint limits.
+    """
+
+    enabled: bool = parameter(True, 'whether the joint is limited at all')
+    min_position: float = parameter(-math.inf, 'lower position limit', unit='rad or m')
+    max_position: float = parameter(math.inf, 'upper position limit', unit='rad or m')
+    max_velocity: float = parameter(math.inf, 'speed limit', unit='rad/s or m/s', minimum=0.0)
+    max_acceleration: float = parameter(
+        math.inf, 'acceleration limit', unit='rad/s^2 or m/s^2', minimum=0.0
+    )
+    max_effort: float = parameter(math.inf, 'effort limit', unit='N m or N', minimum=0.0)
+    soft_lower_limit: float = parameter(-math.inf, 'where braking begins', unit='rad or m')
+    soft_upper_limit: float = parameter(math.inf, 'where braking begins', unit='rad or m')
+    k_position: float = parameter(0.0, 'speed per distance to a soft limit', minimum=0.0)
+    k_velocity: float = parameter(0.0, 'effort per excess of that speed', minimum=0.0)
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of all joints, infinite for none, each of shape (num_joints,) in joint-id order.
+
+    Attributes:
+        q_lower, q_upper: position [rad] or [m].
+        dq_lower, dq_upper: velocity [rad/s] or [m/s].
+        ddq_max: acceleration [rad/s^2] or [m/s^2].
+        u_lower, u_upper: effort [N m] or [N].
+        soft_lower, soft_upper: position where braking begins [rad] or [m].
+        k_position: speed allowed per distance to a soft limit [1/s]; 0 for no soft limit.
+        k_velocity: effort allowed per excess of that speed [N m s/rad] or [N s/m]; 0 for any.
+        notes: what was found wrong with the model's limits, one sentence each.
+    """
+
+    q_lower: np.ndarray
+    q_upper: np.ndarray
+    dq_lower: np.ndarray
+    dq_upper: np.ndarray
+    ddq_max: np.ndarray
+    u_lower: np.ndarray
+    u_upper: np.ndarray
+    soft_lower: np.ndarray
+    soft_upper: np.ndarray
+    k_position: np.ndarray
+    k_velocity: np.ndarray
+    notes: list[str] = field(default_factory=list)
+
+    def take(self, joints: np.ndarray) -> JointLimits:
+        """Limits of some joints only, in the order of their ids given."""
+        arrays = {
+            item.name: getattr(self, item.name)[joints]
+            for item in dataclasses.fields(self)
+            if item.name != 'notes'
+        }
+        return JointLimits(**arrays)
+
+    @property
+    def are_soft(self) -> bool:
+        """Whether any joint has a soft limit."""
+        return bool(self.k_position.any())
+
+    @property
+    def limit_acceleration(self) -> bool:
+        """Whether any joint has an acceleration limit."""
+        return bool(np.isfinite(self.ddq_max).any())
+
+
+def find_joint_limits(
+    body: Body,
+    joints: dict[str, JointLimitParameters],
+    max_velocity: float = math.inf,
+    max_acceleration: float = math.inf,
+    max_effort: float = math.inf,
+) -> JointLimits:
+    """Limits of a body's joints.
+
+    A limit of the model that cannot be meant (a speed or effort of zero, a lower position that is
+    not below the upper one, a number that is none) is left out and noted. What the configuration
+    gives for a joint takes the place of the model's value; the limits for all joints only tighten.
+
+    Args:
+        body: the robot.
+        joints: what the configuration says, by joint name.
+        max_velocity: speed limit for all joints [rad/s] or [m/s].
+        max_acceleration: acceleration limit for all joints [rad/s^2] or [m/s^2].
+        max_effort: effort limit for all joints [N m] or [N].
+
+    Raises:
+        UnknownParameter: a joint of the configuration does not exist.
+    """
+    limits = _model_limits(body)
+    index = {joint.joint_name: joint.joint_id for joint in body.joints if joint.name}
+    for name, given in joints.items():
+        if name not in index:
+            raise UnknownParameter(f'limits.joints.{name}', index)
+        _override(limits, index[name], given)
+    _leave_out_unusable(limits, body)
+    limits.dq_lower[:] = np.maximum(limits.dq_lower, -max_velocity)
+    limits.dq_upper[:] = np.minimum(limits.dq_upper, max_velocity)
+    limits.ddq_max[:] = np.minimum(limits.ddq_max, max_acceleration)
+    limits.u_lower[:] = np.maximum(limits.u_lower, -max_effort)
+    limits.u_upper[:] = np.minimum(limits.u_upper, max_effort)
+    for name, given in joints.items():
+        if not given.enabled:
+            _set_free(limits, index[name])
+    return limits
+
+
+def _model_limits(body: Body) -> JointLimits:
+    count = body.num_joints
+    limits = JointLimits(
+        q_lower=body.q_lower.copy(),
+        q_upper=body.q_upper.copy(),
+        dq_lower=body.dq_lower.copy(),
+        dq_upper=body.dq_upper.copy(),
+        ddq_max=np.full(count, np.inf),
+        u_lower=body.u_lower.copy(),
+        u_upper=body.u_upper.copy(),
+        soft_lower=np.full(count, -np.inf),
+        soft_upper=np.full(count, np.inf),
+        k_position=np.zeros(count),
+        k_velocity=np.zeros(count),
+    )
+    for joint in body.joints:
+        soft = joint.description.soft_limit
+        if joint.name and soft is not None:
+            limits.soft_lower[joint.joint_id] = soft.lower
+            limits.soft_upper[joint.joint_id] = soft.upper
+            limits.k_position[joint.joint_id] = soft.k_position
+            limits.k_velocity[joint.joint_id] = soft.k_velocity
+    return limits
+
+
+def _override(limits: JointLimits, joint: int, given: JointLimitParameters) -> None:
+    for array, value in (
+        (limits.q_lower, given.min_position),
+        (limits.q_upper, given.max_position),
+        (limits.dq_lower, -given.max_velocity),
+        (limits.dq_upper, given.max_velocity),
+        (limits.ddq_max, given.max_acceleration),
+        (limits.u_lower, -given.max_effort),
+        (limits.u_upper, given.max_effort),
+        (limits.soft_lower, given.soft_lower_limit),
+        (limits.soft_upper, given.soft_upper_limit),
+    ):
+        if math.isfinite(value):
+            array[joint] = value
+    if given.k_position > 0.0:
+        limits.k_position[joint] = given.k_position
+    if given.k_velocity > 0.0:
+        limits.k_velocity[joint] = given.k_velocity
+
+
+def _leave_out_unusable(limits: JointLimits, body: Body) -> None:
+    names = np.array(body.joint_names)
+    named = names != ''
+    for kind, lower, upper in (
+        ('position', limits.q_lower, limits.q_upper),
+        ('velocity', limits.dq_lower, limits.dq_upper),
+        ('effort', limits.u_lower, limits.u_upper),
+    ):
+        usable = lower < upper
+        if kind != 'position':
+            usable &= (lower < 0.0) & (upper > 0.0)
+        for joint in np.flatnonzero(named & ~usable):
+            value = f'[{lower[joint]:g}, {upper[joint]:g}]'
+            limits.notes.append(
+                f'{kind} limit {value if kind == "position" else f"{upper[joint]:g}"} of joint '
+                f'{str(names[joint])!r} cannot be meant and is left out; give one under '
+                'limits.joints'
+            )
+        lower[~usable] = -np.inf
+        upper[~usable] = np.inf
+        missing = names[named & usable & np.isinf(lower) & np.isinf(upper)]
+        if missing.size:
+            limits.notes.append(f'no {kind} limit is known for: {", ".join(missing)}')
+    soft = (limits.k_position > 0.0) & (limits.soft_lower < limits.soft_upper)
+    limits.k_position[~soft] = 0.0
+    limits.soft_lower[:] = np.clip(limits.soft_lower, limits.q_lower, limits.q_upper)
+    limits.soft_upper[:] = np.clip(limits.soft_upper, limits.q_lower, limits.q_upper)
+
+
+def _set_free(limits: JointLimits, joint: int) -> None:
+    for array in (limits.q_lower, limits.dq_lower, limits.u_lower, limits.soft_lower):
+        array[joint] = -np.inf
+    for array in (limits.q_upper, limits.dq_upper, limits.u_upper, limits.soft_upper):
+        array[joint] = np.inf
+    limits.ddq_max[joint] = np.inf
+    limits.k_position[joint] = 0.0
+    limits.k_velocity[joint] = 0.0

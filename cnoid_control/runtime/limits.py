@@ -1,0 +1,162 @@
+"""The last gate before the robot: commands are finite and within limits, whatever made them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.parameters import parameter
+from cnoid_control.runtime.command_group import (
+    CLAMP_KINDS,
+    CommandGroup,
+    EffortGroup,
+    PositionGroup,
+    VelocityGroup,
+)
+from cnoid_control.runtime.joint_limits import JointLimitParameters, find_joint_limits
+
+GROUPS: tuple[tuple[StateFlag, str, type[CommandGroup]], ...] = (
+    (StateFlag.JOINT_DISPLACEMENT, 'q_target', PositionGroup),
+    (StateFlag.JOINT_VELOCITY, 'dq_target', VelocityGroup),
+    (StateFlag.JOINT_EFFORT, 'u', EffortGroup),
+)
+
+
+@dataclass
+class LimitsParameters:
+    """The `limits` section of a configuration."""
+
+    enabled: bool = parameter(True, 'whether commands are limited; they are finite in any case')
+    max_velocity: float = parameter(
+        math.inf, 'speed limit for all joints', unit='rad/s or m/s', minimum=0.0
+    )
+    max_acceleration: float = parameter(
+        math.inf, 'acceleration limit for all joints', unit='rad/s^2 or m/s^2', minimum=0.0
+    )
+    max_effort: float = parameter(
+        math.inf, 'effort limit for all joints', unit='N m or N', minimum=0.0
+    )
+    recovery_velocity: float = parameter(
+        0.5, 'speed of the way back into position limits', unit='rad/s or m/s', minimum=1e-6
+    )
+    max_bad_commands: int = parameter(
+        3, 'commands in a row that are no numbers, before the controller is stopped', minimum=1
+    )
+    joints: dict[str, JointLimitParameters] = parameter({}, 'limits by joint name')
+
+
+class CommandLimiter:
+    """Limits the commands in a body, in place, by each joint's actuation mode.
+
+    A command that is not a number is never passed on: where there is one, the whole command of
+    the tick is replaced by the last one, and counted.
+
+    Attributes:
+        limits: the limits in force; `limits.notes` says what is wrong with the model's.
+        counts: how often each joint was limited, by kind of limit, shape (num_joints,) each.
+        bad_commands: ticks so far whose command was not finite.
+        bad_commands_in_a_row: those that were not followed by a good one.
+    """
+
+    def __init__(self, body: Body, parameters: LimitsParameters, time_step: float) -> None:
+        """Find the limits and start from the measured state.
+
+        Args:
+            body: the robot, with its actuation modes set.
+            parameters: the configuration.
+            time_step: period of a tick [s]; taken where `apply` gets a period of none.
+
+        Raises:
+            UnknownParameter: a joint of the configuration does not exist.
+        """
+        if parameters.enabled:
+            self.limits = find_joint_limits(
+                body,
+                parameters.joints,
+                parameters.max_velocity,
+                parameters.max_acceleration,
+                parameters.max_effort,
+            )
+        else:
+            free = {joint.joint_name: JointLimitParameters(enabled=False) for joint in body.joints}
+            free.pop('', None)
+            self.limits = find_joint_limits(body, free)
+            self.limits.notes[:] = ['commands are not limited: limits.enabled is false']
+        self.parameters = parameters
+        self.counts = {kind: np.zeros(body.num_joints, dtype=int) for kind in CLAMP_KINDS}
+        self.bad_commands = 0
+        self.bad_commands_in_a_row = 0
+        self._body = body
+        self._time_step = time_step
+        self._groups: list[CommandGroup] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Look up the actuation modes again and go on from the measured state.
+
+        To be called whenever the modes have changed, or the robot has moved without commands.
+        """
+        body = self._body
+        self._groups = []
+        for flag, name, group_type in GROUPS:
+            joints = [
+                joint.joint_id
+                for joint in body.joints
+                if joint.name and joint.actuation_mode & flag
+            ]
+            if joints:
+                group = group_type(
+                    body,
+                    body.joint_arrays[name][: body.num_joints],
+                    np.array(joints, dtype=np.intp),
+                    self.limits,
+                    self.parameters.recovery_velocity,
+                )
+                group.restart()
+                self._groups.append(group)
+        self.bad_commands_in_a_row = 0
+
+    def apply(self, dt: float) -> bool:
+        """Limit the body's present commands.
+
+        Args:
+            dt: time since the last command [s]; not positive for unknown.
+
+        Returns:
+            False once so many commands in a row were not finite that the controller must be
+            stopped.
+        """
+        if not dt > 0.0:
+            dt = self._time_step
+        for group in self._groups:
+            if not group.passes(dt):
+                return self._limit(dt)
+        for group in self._groups:
+            group.remember()
+        self.bad_commands_in_a_row = 0
+        return True
+
+    def _limit(self, dt: float) -> bool:
+        if all(group.is_finite() for group in self._groups):
+            self.bad_commands_in_a_row = 0
+        else:
+            self.bad_commands += 1
+            self.bad_commands_in_a_row += 1
+            for group in self._groups:
+                group.repeat()
+        for group in self._groups:
+            group.limit(dt, self.counts)
+            group.remember()
+        return self.bad_commands_in_a_row < self.parameters.max_bad_commands
+
+    def report(self) -> dict[str, dict[str, int]]:
+        """How often each limit acted, by kind and joint name; only those that did."""
+        names = self._body.joint_names
+        found = {
+            kind: {names[joint]: int(count[joint]) for joint in np.flatnonzero(count)}
+            for kind, count in self.counts.items()
+        }
+        return {kind: joints for kind, joints in found.items() if joints}
