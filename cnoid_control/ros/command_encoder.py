@@ -1,0 +1,64 @@
+"""Commands into the bytes of the messages that carry them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.ros.cdr import NANOSECONDS, STAMP
+from cnoid_control.ros.joint_state_layout import find_layout
+
+
+class ArrayEncoder:
+    """std_msgs/Float64MultiArray messages of one size: a fixed head, and the numbers behind it."""
+
+    def __init__(self, size: int) -> None:
+        """Cut the head out of a message of that size."""
+        from rclpy.serialization import serialize_message
+        from std_msgs.msg import Float64MultiArray
+
+        whole = serialize_message(Float64MultiArray(data=[0.0] * size))
+        self._head = whole[: len(whole) - 8 * size]
+
+    def encode(self, values: np.ndarray) -> bytes:
+        """Bytes of the message with these values, shape (size,), float64."""
+        return self._head + values.tobytes()
+
+
+class JointStateEncoder:
+    """sensor_msgs/JointState messages with fixed names and a chosen set of arrays.
+
+    Attributes:
+        values: the arrays to fill before `encode`, by field, shape (joints,).
+    """
+
+    def __init__(self, names: Sequence[str], fields: Sequence[str], frame_id: str = '') -> None:
+        """Prepare the message and find where stamp and numbers go.
+
+        Args:
+            names: joints, in the order of the values.
+            fields: the arrays that are sent, of 'position', 'velocity', 'effort'.
+            frame_id: frame of the header.
+        """
+        from rclpy.serialization import serialize_message
+        from sensor_msgs.msg import JointState
+
+        message: Any = JointState(name=list(names))
+        message.header.frame_id = frame_id
+        for field in fields:
+            setattr(message, field, [0.0] * len(names))
+        self._bytes = bytearray(serialize_message(message))
+        places = find_layout(bytes(self._bytes)).arrays
+        self.values = {
+            field: np.frombuffer(self._bytes, np.float64, len(names), places[field])
+            for field in fields
+            if field in places
+        }
+
+    def encode(self, stamp: int) -> bytes:
+        """Bytes of the message with the numbers in `values` and this stamp [ns]."""
+        struct.pack_into('<iI', self._bytes, STAMP, *divmod(stamp, NANOSECONDS))
+        return bytes(self._bytes)

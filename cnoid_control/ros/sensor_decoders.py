@@ -1,0 +1,166 @@
+"""Values of small sensor messages out of their bytes: one class a message type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnoid_control.ros.cdr import FRAME_ID, STAMP, CdrCursor, read_stamp
+from cnoid_control.ros.exceptions import MalformedMessage
+
+
+class SensorDecoder:
+    """Base of the decoders: where the numbers behind the header are, and when they were measured.
+
+    Attributes:
+        type_name: ROS type of the messages.
+        stamp: stamp of the last good message [ns].
+        problem: what was wrong with the last message; empty when it was good.
+    """
+
+    type_name = ''
+
+    def __init__(self) -> None:
+        """Know nothing of the messages yet."""
+        self.stamp = 0
+        self.problem = ''
+
+    def decode(self, data: bytes) -> bool:
+        """Take over the values of a message; False, with `problem` set, where it is not one."""
+        try:
+            self._decode(data)
+        except MalformedMessage as error:
+            self.problem = str(error)
+            return False
+        self.problem = ''
+        return True
+
+    def _decode(self, data: bytes) -> None:
+        raise NotImplementedError
+
+
+class NumbersDecoder(SensorDecoder):
+    """A header and a fixed number of doubles behind it.
+
+    Attributes:
+        size: number of doubles of a message.
+        numbers: the doubles of the last good message, shape (size,).
+    """
+
+    size = 0
+
+    def __init__(self) -> None:
+        """Know nothing of the messages yet."""
+        super().__init__()
+        self.numbers = np.full(self.size, np.nan)
+        self._known = (-1, b'', b'')
+        self._begin = 0
+        self._order = '<'
+        self._dtype = np.dtype('<f8')
+
+    def _decode(self, data: bytes) -> None:
+        # With the same length, byte order and length of the frame's name all is where it was.
+        key = (len(data), data[:STAMP], data[FRAME_ID : FRAME_ID + 4])
+        if key != self._known:
+            cursor = CdrCursor(data)
+            cursor.header()
+            self._begin = cursor.skip(self.size, 8)
+            self._order = cursor.order
+            self._dtype = np.dtype(cursor.order + 'f8')
+            self._known = key
+        self.stamp = read_stamp(data, self._order)
+        self.numbers[:] = np.frombuffer(data, self._dtype, self.size, self._begin)
+
+
+class ImuDecoder(NumbersDecoder):
+    """sensor_msgs/Imu.
+
+    Attributes:
+        orientation: quaternion x, y, z, w; a view on `numbers`.
+        angular_velocity: in the sensor's frame [rad/s].
+        linear_acceleration: in the sensor's frame [m/s^2].
+    """
+
+    type_name = 'sensor_msgs/msg/Imu'
+    # A quaternion and two vectors, each followed by a covariance of nine.
+    size = 37
+
+    def __init__(self) -> None:
+        """Know nothing of the messages yet."""
+        super().__init__()
+        self.orientation = self.numbers[0:4]
+        self.angular_velocity = self.numbers[13:16]
+        self.linear_acceleration = self.numbers[25:28]
+
+    @property
+    def has_orientation(self) -> bool:
+        """Whether the sensor estimates its orientation (covariance[0] is not -1)."""
+        return bool(self.numbers[4] != -1.0)
+
+    @property
+    def has_angular_velocity(self) -> bool:
+        """Whether the sensor measures angular velocity."""
+        return bool(self.numbers[16] != -1.0)
+
+    @property
+    def has_linear_acceleration(self) -> bool:
+        """Whether the sensor measures linear acceleration."""
+        return bool(self.numbers[28] != -1.0)
+
+
+class WrenchDecoder(NumbersDecoder):
+    """geometry_msgs/WrenchStamped: `numbers` is force [N], then torque [N m]."""
+
+    type_name = 'geometry_msgs/msg/WrenchStamped'
+    size = 6
+
+
+class RangeDecoder(SensorDecoder):
+    """sensor_msgs/Range.
+
+    Attributes:
+        min_range, max_range: [m].
+        range: [m].
+    """
+
+    type_name = 'sensor_msgs/msg/Range'
+
+    def __init__(self) -> None:
+        """Know nothing of the messages yet."""
+        super().__init__()
+        self.min_range = self.max_range = self.range = float('nan')
+
+    def _decode(self, data: bytes) -> None:
+        cursor = CdrCursor(data)
+        stamp = cursor.header()
+        cursor.byte()
+        _, self.min_range, self.max_range, self.range = cursor.floats(4)
+        self.stamp = stamp
+
+
+class LaserScanDecoder(SensorDecoder):
+    """sensor_msgs/LaserScan.
+
+    Attributes:
+        angle_min, angle_max, angle_increment: [rad].
+        range_min, range_max: [m].
+        ranges: [m], counter-clockwise from angle_min; a view on the message's bytes.
+    """
+
+    type_name = 'sensor_msgs/msg/LaserScan'
+
+    def __init__(self) -> None:
+        """Know nothing of the messages yet."""
+        super().__init__()
+        self.angle_min = self.angle_max = self.angle_increment = float('nan')
+        self.range_min = self.range_max = float('nan')
+        self.ranges = np.zeros(0, np.float32)
+
+    def _decode(self, data: bytes) -> None:
+        cursor = CdrCursor(data)
+        stamp = cursor.header()
+        numbers = cursor.floats(7)
+        ranges = cursor.sequence('f4')
+        self.angle_min, self.angle_max, self.angle_increment = numbers[:3]
+        self.range_min, self.range_max = numbers[5:]
+        self.ranges = ranges
+        self.stamp = stamp
