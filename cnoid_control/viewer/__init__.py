@@ -1,0 +1,1 @@
+"""Seeing a robot: pictures that need no display."""

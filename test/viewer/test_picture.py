@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from cnoid_control.body import Body
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.joint_type import JointType
+from cnoid_control.body.shape import Box, Mesh, Shape
+from cnoid_control.viewer.camera import Camera
+from cnoid_control.viewer.picture import draw, save_picture
+
+FRONT = Camera(position=(5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
+
+
+def cube(position, color=(1.0, 0.0, 0.0, 1.0), geometry=None, visual=True):
+    """Return a cube of 0.4 m edges at a position."""
+    shape = Shape(geometry or Box((0.4, 0.4, 0.4)), color=color, visual=visual)
+    link = LinkDescription('cube', joint_type=JointType.FREE, shapes=[shape])
+    body = Body(BodyDescription('cube', [link]))
+    body.root_link.p = np.array(position)
+    body.calc_forward_kinematics()
+    return body
+
+
+def red(image):
+    """Pixels that are red."""
+    return (image[..., 0] > 60) & (image[..., 1] < 30)
+
+
+def test_a_cube_is_as_large_as_it_should_be():
+    """The front face of the cube covers the square that the pinhole model says."""
+    image = draw([cube((0.0, 0.0, 1.0))], FRONT)
+    edge = 0.4 / (5.0 - 0.2) * FRONT.focal_length
+    assert red(image).sum() == pytest.approx(edge**2, rel=0.1)
+
+
+def test_a_robot_in_front_hides_the_one_behind():
+    """Between the camera and the red cube, a blue one is all that is seen."""
+    image = draw([cube((0, 0, 1)), cube((1, 0, 1), (0.0, 0.0, 1.0, 1.0))], FRONT)
+    assert not red(image).any()
+    assert (image[60, 80] == (0, 0, image[60, 80, 2])).all()
+
+
+def test_a_link_below_the_floor_is_hidden():
+    """The floor covers what is under it."""
+    assert not red(draw([cube((0, 0, -1))], FRONT)).any()
+
+
+def test_an_invisible_shape_is_not_drawn():
+    """Shapes that only collide are not seen."""
+    assert not red(draw([cube((0, 0, 1), visual=False)], FRONT)).any()
+
+
+def test_a_hovering_cube_throws_a_shadow_on_the_floor_only_where_it_is():
+    """The floor is darker under the cube, away from the light, and unchanged elsewhere."""
+    above = Camera(position=(0.0, -4.0, 6.0), target=(0.0, 0.0, 0.0), size=(120, 160))
+    difference = draw([], above).astype(int) - draw([cube((0, 0, 1))], above).astype(int)
+    light = np.array([0.35, 0.45, 0.82])
+    centre = np.array([0.0, 0.0, 1.0]) - light / light[2]
+    (column, row), _ = above.project(centre)
+    assert (difference[int(row), int(column)] > 30).all()
+    mirrored, _ = above.project(-centre)
+    assert (difference[int(mirrored[1]), int(mirrored[0])] == 0).all()
+
+
+def test_a_face_towards_the_light_is_lit_and_one_away_from_it_is_not():
+    """The near side of the cube shades with its direction, and no surface shadows itself."""
+    towards = draw([cube((0, 0, 1))], FRONT)[60, 80, 0]
+    back = Camera(position=(-5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
+    away = draw([cube((0, 0, 1))], back)[60, 80, 0]
+    cosine = 0.35 / np.linalg.norm([0.35, 0.45, 0.82])
+    assert away == round(255 * 0.45)
+    assert towards == pytest.approx(255 * (0.45 + 0.55 * cosine), abs=1)
+
+
+def test_without_a_camera_the_whole_robot_is_in_the_picture(tmp_path):
+    """The default view shows all of the robot, and the file holds the picture."""
+    from matplotlib.image import imread
+
+    path = tmp_path / 'robot.png'
+    save_picture(path, [cube((3, 2, 0.2))])
+    image = (imread(path)[..., :3] * 255).round().astype(np.uint8)
+    rows, columns = np.nonzero(red(image))
+    assert len(rows) > 5000
+    assert rows.min() > 0
+    assert rows.max() < image.shape[0] - 1
+    assert columns.min() > 0
+    assert columns.max() < image.shape[1] - 1
+
+
+def test_a_mesh_that_cannot_be_read_is_named_and_left_out(caplog):
+    """A missing mesh file costs its shape, not the picture."""
+    image = draw([cube((0, 0, 1), geometry=Mesh(path='/nowhere/foot.stl'))], FRONT)
+    assert image.shape == (120, 160, 3)
+    assert 'cube is drawn without a shape' in caplog.text
