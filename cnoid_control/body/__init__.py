@@ -3,17 +3,45 @@
 from cnoid_control.body.body import Body, BodyState
 from cnoid_control.body.device import Device
 from cnoid_control.body.device_list import DeviceList
+from cnoid_control.body.devices import (
+    AccelerationSensor,
+    Camera,
+    ForceSensor,
+    Imu,
+    Light,
+    PointLight,
+    RangeCamera,
+    RangeSensor,
+    RateGyroSensor,
+    SpotLight,
+    VisionSensor,
+)
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.link import ContactPoint, Link
+from cnoid_control.body.model_loader import load_body
 from cnoid_control.body.state_flag import StateFlag
+from cnoid_control.body.urdf_hardware import select_hardware
 
 __all__ = [
+    'AccelerationSensor',
     'Body',
     'BodyState',
+    'Camera',
     'ContactPoint',
     'Device',
     'DeviceList',
+    'ForceSensor',
+    'Imu',
     'JointType',
+    'Light',
     'Link',
+    'PointLight',
+    'RangeCamera',
+    'RangeSensor',
+    'RateGyroSensor',
+    'SpotLight',
     'StateFlag',
+    'VisionSensor',
+    'load_body',
+    'select_hardware',
 ]

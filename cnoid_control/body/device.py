@@ -31,8 +31,12 @@ class Device:
         state_changed: emitted by `notify_state_change`.
     """
 
-    # Names of the attributes that make up the state; subclasses extend it.
+    # Names of the attributes that make up the state, numbers and arrays of fixed size, and of
+    # those that hold what it saw, arrays of any size; subclasses extend both.
     state_fields: tuple[str, ...] = ('on',)
+    data_fields: tuple[str, ...] = ()
+    # Those of state_fields that are measurements.
+    measured_fields: tuple[str, ...] = ()
 
     def __init__(
         self, name: str, id: int = -1, T_local: np.ndarray | None = None, on: bool = True
@@ -67,13 +71,51 @@ class Device:
                 f'{type(self).__name__} {self.name!r} cannot take the state of a '
                 f'{type(other).__name__}'
             )
-        for name in self.state_fields:
+        for name in self.state_fields + self.data_fields:
             value = getattr(other, name)
             current = getattr(self, name)
             if isinstance(value, np.ndarray) and value.shape == getattr(current, 'shape', None):
                 current[...] = value
             else:
                 setattr(self, name, copy.copy(value))
+
+    def clear_state(self) -> None:
+        """Forget what was measured: arrays to zero, what it saw to nothing."""
+        for name in self.measured_fields:
+            getattr(self, name)[...] = 0.0
+        for name in self.data_fields:
+            setattr(self, name, getattr(self, name)[:0].copy())
+
+    @property
+    def state_size(self) -> int:
+        """Length of the vector that `read_state` gives."""
+        return sum(np.size(getattr(self, name)) for name in self.state_fields)
+
+    def read_state(self) -> np.ndarray:
+        """State as one vector, in the order of `state_fields`."""
+        return np.concatenate([np.ravel(getattr(self, name)) for name in self.state_fields]) * 1.0
+
+    def write_state(self, values: np.ndarray) -> None:
+        """Take over a state given as one vector.
+
+        Raises:
+            ValueError: the vector does not have `state_size` elements.
+        """
+        values = np.asarray(values, dtype=float)
+        if values.shape != (self.state_size,):
+            raise ValueError(
+                f'the state of {self.name!r} has {self.state_size} elements, got {values.shape}'
+            )
+        start = 0
+        for name in self.state_fields:
+            current = getattr(self, name)
+            size = np.size(current)
+            part = values[start : start + size]
+            if isinstance(current, np.ndarray):
+                current[...] = part.reshape(current.shape)
+            else:
+                setattr(self, name, type(current)(part[0]))
+            start += size
 
     def clone(self: DeviceT) -> DeviceT:
         """Copy that is on no body, with a state and signals of its own."""

@@ -21,6 +21,121 @@ class ModelError(CnoidControlError):
         super().__init__(f'{source}: {message}' if source else message)
 
 
+class ModelFileNotFound(ModelError):
+    """A model file that cannot be read."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Name the file and why it cannot be read."""
+        super().__init__(f'cannot be read: {reason}', path)
+
+
+class UnknownModelFormat(ModelError):
+    """A file whose suffix no loader reads."""
+
+    def __init__(self, path: str, known: Iterable[str]) -> None:
+        """Name the file and the suffixes that are read."""
+        super().__init__(f'unknown model format; {choices(known)}', path)
+
+
+class InvalidXml(ModelError):
+    """A file that is not the XML it should be."""
+
+    def __init__(self, reason: str, source: str = '') -> None:
+        """Say what is wrong and where."""
+        super().__init__(f'is not XML that can be read: {reason}', source)
+
+
+class InvalidYaml(ModelError):
+    """A file that is not the YAML it should be."""
+
+    def __init__(self, reason: str, source: str = '') -> None:
+        """Say what is wrong and where."""
+        super().__init__(f'is not YAML that can be read: {reason}', source)
+
+
+class NestingTooDeep(ModelError):
+    """A model file whose elements are nested deeper than any robot needs."""
+
+    def __init__(self, limit: int, source: str = '') -> None:
+        """Name the limit."""
+        super().__init__(f'elements are nested more than {limit} deep', source)
+
+
+class MissingValue(ModelError):
+    """Something that an element must say and does not."""
+
+    def __init__(self, element: str, key: str, source: str = '') -> None:
+        """Name the element and what it lacks."""
+        super().__init__(f'{element} lacks {key!r}', source)
+
+
+class InvalidValue(ModelError):
+    """A value that is not of the kind expected."""
+
+    def __init__(
+        self, element: str, key: str, value: object, expected: str, source: str = ''
+    ) -> None:
+        """Name the element, the key, the value and what was expected."""
+        super().__init__(f'{element}: {key} is {value!r}; expected {expected}', source)
+
+
+class UnknownJointType(ModelError):
+    """A joint type that does not exist, or not at that place of the tree."""
+
+    def __init__(self, joint: str, kind: object, known: Iterable[str], source: str = '') -> None:
+        """Name the joint, the type and the types that exist."""
+        super().__init__(f'joint {joint!r} has unknown type {kind!r}; {choices(known)}', source)
+
+
+class UnknownDeviceType(ModelError):
+    """A device type that does not exist."""
+
+    def __init__(self, device: str, kind: object, known: Iterable[str], source: str = '') -> None:
+        """Name the device, the type and the types that exist."""
+        super().__init__(f'device {device!r} has unknown type {kind!r}; {choices(known)}', source)
+
+
+class UnknownHardware(ModelError):
+    """A name that stands for no ros2_control hardware."""
+
+    def __init__(self, hardware: str, known: Iterable[str]) -> None:
+        """Name it, and the names that exist."""
+        super().__init__(f'unknown hardware {hardware!r}; {choices(known)}')
+
+
+class UnknownGeometry(ModelError):
+    """A geometry type that does not exist."""
+
+    def __init__(self, link: str, kind: object, known: Iterable[str], source: str = '') -> None:
+        """Name the link, the type and the types that exist."""
+        super().__init__(f'link {link!r} has unknown geometry {kind!r}; {choices(known)}', source)
+
+
+class MeshNotFound(ModelError):
+    """A mesh file that is not there."""
+
+    def __init__(self, link: str, uri: str, path: str, source: str = '') -> None:
+        """Name the link, the address in the model and the file it stands for."""
+        super().__init__(f'link {link!r}: mesh {uri!r} is not there ({path})', source)
+
+
+class PackageNotFound(ModelError):
+    """A package:// address of a package that is not installed."""
+
+    def __init__(self, package: str, searched: Iterable[object], source: str = '') -> None:
+        """Name the package and the folders searched."""
+        listed = ', '.join(str(folder) for folder in searched)
+        super().__init__(f'package {package!r} is not found; searched: {listed}', source)
+
+
+class PathOutsidePackage(ModelError):
+    """An address that leads out of the package that it names or belongs to."""
+
+    def __init__(self, uri: str, folder: object, source: str = '') -> None:
+        """Name the address and the folder it may not leave."""
+        super().__init__(f'{uri!r} leads out of {folder}', source)
+
+
 class UnknownLink(ModelError):
     """A link name that the model does not have."""
 
