@@ -2,8 +2,76 @@
 
 from __future__ import annotations
 
-from cnoid_control.exceptions import CnoidControlError
+from collections.abc import Iterable
+
+from cnoid_control.exceptions import CnoidControlError, choices
 
 
 class HardwareError(CnoidControlError):
     """A robot, simulated or real, cannot do what was asked."""
+
+
+class UnsupportedChannel(HardwareError):
+    """A link cannot be commanded by, or read through, a channel."""
+
+    def __init__(self, link: str, channel: object, hardware: str, known: Iterable[object]) -> None:
+        """Name the link, the channel, the hardware and the channels that the link has there."""
+        self.link = link
+        super().__init__(
+            f'{hardware} hardware has no channel {channel} for link {link!r}; {choices(known)}'
+        )
+
+
+class UnknownDevice(HardwareError):
+    """A device was requested that the robot does not have."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        """Name the device and those that exist."""
+        self.name = name
+        super().__init__(f'unknown device {name!r}; {choices(known)}')
+
+
+class UnsupportedDevice(HardwareError):
+    """A device whose state this hardware cannot produce."""
+
+    def __init__(self, name: str, kind: str, hardware: str, known: Iterable[str]) -> None:
+        """Name the device, its class, the hardware and the classes that it can produce."""
+        self.name = name
+        super().__init__(
+            f'{hardware} hardware cannot produce device {name!r} ({kind}); {choices(known)}'
+        )
+
+
+class SimulationModelError(HardwareError):
+    """The robot cannot be built in the simulator."""
+
+    def __init__(self, body: str, reason: str) -> None:
+        """Name the robot and what the simulator says."""
+        super().__init__(f'{body} cannot be simulated: {reason}')
+
+
+class UnknownCollision(HardwareError):
+    """An entry of the collision list that selects nothing."""
+
+    def __init__(self, selector: str, known: Iterable[str]) -> None:
+        """Name the entry and those that would select something."""
+        super().__init__(f'collision: {selector!r} selects no shape; {choices(known)}')
+
+
+class TimeStepMismatch(HardwareError):
+    """A control period that is not a whole number of physics steps."""
+
+    def __init__(self, period: float, step: float) -> None:
+        """Name both [s]."""
+        super().__init__(
+            f'the control period {period} s is not a whole number of physics steps of {step} s'
+        )
+
+
+class SimulationDiverged(HardwareError):
+    """The simulated motion has become infinite or not a number."""
+
+    def __init__(self, what: str, time: float) -> None:
+        """Name the quantity and the simulated time [s]."""
+        self.time = time
+        super().__init__(f'the simulation diverged at {time:.4f} s: {what} is not finite')
