@@ -1,0 +1,95 @@
+"""Commands that keep a robot where it is, whatever its joints are commanded by."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.runtime.commands import Commands
+
+# Highest frequency of the held joints, in radians a control period: far from where the delay of
+# a sampled loop makes a spring unstable.
+MAX_PHASE_PER_PERIOD = 0.1
+
+
+class Hold:
+    """Holds the posture that was measured when `grab` was called.
+
+    Joints commanded by position get that position, those commanded by velocity zero, those
+    commanded by effort a spring and a damper.
+
+    Attributes:
+        q: the posture held [rad] or [m], shape (num_joints,).
+        kp: stiffness [N m/rad] or [N/m], shape (num_joints,).
+        kd: damping [N m s/rad] or [N s/m], shape (num_joints,).
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        time_step: float,
+        kp: float | list[float] = 0.0,
+        kd: float | list[float] = 0.0,
+        frequency: float = 30.0,
+    ) -> None:
+        """Prepare to hold; nothing is held yet.
+
+        Args:
+            body: the robot, whose measured state is in `q` and `dq`.
+            time_step: period of a tick [s].
+            kp: stiffness, one for all joints or one each; 0 for one from the joint's inertia.
+            kd: damping, one for all joints or one each; 0 for one from the joint's inertia.
+            frequency: natural frequency of the joints where the gains come from the inertia
+                [rad/s]; lowered where the period is too long for it.
+        """
+        self.q = body.q.copy()
+        self.kp = np.zeros(body.num_joints)
+        self.kd = np.zeros(body.num_joints)
+        self._without_effort = np.ones(body.num_joints, dtype=bool)
+        self._body = body
+        self._data = body.model.createData()
+        self._given_kp = np.broadcast_to(np.asarray(kp, dtype=float), self.kp.shape)
+        self._given_kd = np.broadcast_to(np.asarray(kd, dtype=float), self.kd.shape)
+        self._frequency = min(frequency, MAX_PHASE_PER_PERIOD / time_step)
+
+    def grab(self) -> None:
+        """Hold what is measured now; where nothing is known, what was commanded last."""
+        body = self._body
+        self.q[:] = np.where(np.isfinite(body.q), body.q, body.q_target)
+        self.q[~np.isfinite(self.q)] = 0.0
+        self._without_effort[:] = [
+            not joint.actuation_mode & StateFlag.JOINT_EFFORT for joint in body.joints
+        ]
+        inertia = self._joint_inertia()
+        self.kp[:] = np.where(self._given_kp > 0.0, self._given_kp, inertia * self._frequency**2)
+        self.kd[:] = np.where(
+            self._given_kd > 0.0, self._given_kd, 2.0 * inertia * self._frequency
+        )
+
+    def write(self, commands: Commands, stiffness: float = 1.0) -> None:
+        """Write the commands that hold.
+
+        Args:
+            commands: where to.
+            stiffness: part of the stiffness that acts; 0 for damping alone.
+        """
+        body = self._body
+        commands.q_target[:] = self.q
+        commands.dq_target[:] = 0.0
+        error = np.nan_to_num(self.q - body.q, nan=0.0)
+        commands.u[:] = stiffness * self.kp * error - self.kd * np.nan_to_num(body.dq, nan=0.0)
+        commands.u[self._without_effort] = 0.0
+
+    def _joint_inertia(self) -> np.ndarray:
+        """Inertia seen by each joint in the held posture [kg m^2] or [kg]."""
+        body = self._body
+        slots = body.tree.slots_in_pin_order
+        q = pin.neutral(body.model)
+        held = np.zeros(body.num_all_joints)
+        held[: body.num_joints] = self.q
+        q[-len(slots) :] = held[slots]
+        diagonal = np.diagonal(pin.crba(body.model, self._data, q))[-len(slots) :]
+        inertia = np.zeros(body.num_all_joints)
+        inertia[slots] = diagonal
+        return inertia[: body.num_joints]

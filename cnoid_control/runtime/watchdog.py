@@ -1,0 +1,233 @@
+"""Sees that what must arrive in time arrives in time, by a clock that nobody can set."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cnoid_control.parameters import parameter
+
+ACTIONS = ('off', 'warn', 'safe', 'estop')
+
+
+@dataclass
+class WatchdogParameters:
+    """The `watchdog` section of a configuration: what is watched, how closely, and then what.
+
+    Actions: `off` does not watch, `warn` reports, `safe` enters the safe state, `estop` stops as
+    the emergency stop does.
+    """
+
+    grace: float = parameter(
+        1.0, 'time after the start in which nothing is too old', unit='s', minimum=0.0
+    )
+    state_age: float = parameter(0.05, 'age of the joint states', unit='s', minimum=0.0)
+    state_action: str = parameter('safe', 'when joint states are too old', choices=ACTIONS)
+    device_age: float = parameter(0.2, 'age of a device in use', unit='s', minimum=0.0)
+    device_ages: dict[str, float] = parameter({}, 'ages of devices by name, instead', minimum=0.0)
+    device_action: str = parameter('safe', 'when a device is too old', choices=ACTIONS)
+    late_ticks: int = parameter(20, 'ticks in a row that took longer than a period', minimum=1)
+    late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
+    control_time: float = parameter(
+        0.05, 'time after which control() is taken to hang', unit='s', minimum=0.0
+    )
+    control_action: str = parameter('safe', 'when control() hangs', choices=ACTIONS)
+    time_jump: float = parameter(
+        0.5, 'change of time between two states, any step back counts', unit='s', minimum=0.0
+    )
+    time_jump_action: str = parameter('safe', 'when time jumps', choices=ACTIONS)
+    subscriber_time: float = parameter(
+        0.5, 'time without anybody who receives the commands', unit='s', minimum=0.0
+    )
+    subscriber_action: str = parameter('safe', 'when nobody receives commands', choices=ACTIONS)
+    deactivated_action: str = parameter(
+        'safe', 'when someone deactivates the command controller', choices=ACTIONS
+    )
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A watch that found something wrong.
+
+    Attributes:
+        watch: name of the watch: `state_age`, `device_age:GYRO`, `control_time`, ...
+        action: what follows: `warn`, `safe` or `estop`.
+        message: one sentence with the value and the threshold.
+        time: when, on the steady clock [s].
+    """
+
+    watch: str
+    action: str
+    message: str
+    time: float
+
+
+class Watchdog:
+    """Watches ages, ticks and time; what it finds is reported once until it is well again.
+
+    `feed` and `trip` may be called from any thread; `check` belongs to the loop.
+
+    Attributes:
+        parameters: the configuration.
+        trips: everything found so far, the latest last, at most `kept`.
+    """
+
+    kept = 100
+
+    def __init__(
+        self,
+        parameters: WatchdogParameters,
+        report: Callable[[Trip], None] = lambda trip: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make a watchdog that watches nothing yet.
+
+        Args:
+            parameters: the configuration.
+            report: called with each trip, in the thread that found it.
+            clock: steady time [s].
+        """
+        self.parameters = parameters
+        self.trips: list[Trip] = []
+        self._report = report
+        self._clock = clock
+        self._fed: dict[str, float] = {}
+        self._ages: list[tuple[str, str, float, str]] = []
+        self._bad: set[str] = set()
+        self._pending: list[Trip] = []
+        self._late_ticks = 0
+        self._last_stamp = math.nan
+        self._grace_end = math.inf
+
+    def watch_age(self, name: str, what: str, threshold: float, action: str) -> None:
+        """Watch that `feed(name)` is called often enough.
+
+        Args:
+            name: name of the watch.
+            what: what it is, for messages: 'joint states'.
+            threshold: age from which on it is too old [s].
+            action: `off`, `warn`, `safe` or `estop`.
+        """
+        if action != 'off':
+            self._ages.append((name, what, threshold, action))
+
+    def watch_states(self) -> None:
+        """Watch the age of joint states as configured; feed 'state_age'."""
+        given = self.parameters
+        self.watch_age('state_age', 'joint states', given.state_age, given.state_action)
+
+    def watch_device(self, device: str) -> None:
+        """Watch the age of a device as configured; feed 'device_age:NAME'."""
+        given = self.parameters
+        threshold = given.device_ages.get(device, given.device_age)
+        self.watch_age(
+            f'device_age:{device}', f'device {device!r}', threshold, given.device_action
+        )
+
+    def watch_subscribers(self) -> None:
+        """Watch that somebody receives the commands; feed 'subscriber_time' while so."""
+        given = self.parameters
+        self.watch_age(
+            'subscriber_time',
+            'subscription to commands',
+            given.subscriber_time,
+            given.subscriber_action,
+        )
+
+    def start(self) -> None:
+        """Begin (again): every age counts from now, and nothing is too old during the grace."""
+        now = self._clock()
+        self._grace_end = now + self.parameters.grace
+        for name, *_ in self._ages:
+            self._fed[name] = now
+        self._bad.clear()
+        self._pending.clear()
+        self._late_ticks = 0
+        self._last_stamp = math.nan
+
+    def stop(self) -> None:
+        """Watch no more until the next start."""
+        self._grace_end = math.inf
+
+    def feed(self, name: str) -> None:
+        """Say that what the watch waits for has come."""
+        self._fed[name] = self._clock()
+
+    def is_fresh(self, name: str) -> bool:
+        """Whether the watch does not find it too old at this moment."""
+        now = self._clock()
+        return all(
+            now - self._fed.get(name, -math.inf) <= threshold
+            for watched, _, threshold, _ in self._ages
+            if watched == name
+        )
+
+    def trip(self, name: str, action: str, message: str) -> None:
+        """Say that something happened; `check` gives it to the loop."""
+        if action != 'off' and name not in self._bad:
+            self._bad.add(name)
+            self._found(Trip(name, action, message, self._clock()))
+
+    def command_controller_lost(self, name: str) -> None:
+        """Say that the controller that passes the commands on was deactivated by someone."""
+        self.trip(
+            'deactivated',
+            self.parameters.deactivated_action,
+            f'command controller {name!r} was deactivated by someone else',
+        )
+
+    def tick_took(self, duration: float, period: float) -> None:
+        """Tell how long a tick took, and how long it may [s]."""
+        if duration <= period:
+            self._late_ticks = 0
+            self._bad.discard('late_ticks')
+            return
+        self._late_ticks += 1
+        if self._late_ticks >= self.parameters.late_ticks:
+            self.trip(
+                'late_ticks',
+                self.parameters.late_action,
+                f'{self._late_ticks} ticks in a row took longer than the period of '
+                f'{1e3 * period:g} ms, the last one {1e3 * duration:.3g} ms',
+            )
+
+    def state_stamped(self, stamp: float) -> None:
+        """Tell the time of a new state by the clock that stamps it [s]."""
+        change = stamp - self._last_stamp
+        self._last_stamp = stamp
+        if change < 0.0 or change > self.parameters.time_jump:
+            self.trip(
+                'time_jump',
+                self.parameters.time_jump_action,
+                f'time of the joint states jumped by {change:.6g} s',
+            )
+        elif 'time_jump' in self._bad:
+            self._bad.discard('time_jump')
+
+    def check(self) -> Trip | None:
+        """Look at everything; the gravest thing newly found, None where all is well."""
+        now = self._clock()
+        if now >= self._grace_end:
+            for name, what, threshold, action in self._ages:
+                age = now - self._fed[name]
+                if age > threshold:
+                    self.trip(
+                        name,
+                        action,
+                        f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)',
+                    )
+                elif name in self._bad:
+                    self._bad.discard(name)
+        if not self._pending:
+            return None
+        found = self._pending.copy()
+        del self._pending[: len(found)]
+        return max(found, key=lambda trip: ACTIONS.index(trip.action))
+
+    def _found(self, trip: Trip) -> None:
+        self.trips.append(trip)
+        del self.trips[: -self.kept]
+        self._pending.append(trip)
+        self._report(trip)

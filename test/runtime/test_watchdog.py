@@ -1,0 +1,160 @@
+"""The watchdog, with a clock that the tests move."""
+
+import pytest
+
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.parameters.exceptions import ParameterError
+from cnoid_control.runtime.watchdog import Trip, Watchdog, WatchdogParameters
+
+
+class Clock:
+    """Time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        """Begin at an arbitrary time."""
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Time [s]."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return a clock."""
+    return Clock()
+
+
+def make(clock: Clock, **values: object) -> tuple[Watchdog, list[Trip]]:
+    """Watchdog without grace, and the list of what it reports."""
+    reported: list[Trip] = []
+    parameters = parse_parameters(WatchdogParameters, {'grace': 0.0, **values}, 'watchdog')
+    return Watchdog(parameters, reported.append, clock), reported
+
+
+def test_old_joint_states_trip_once_until_they_are_well_again(clock: Clock) -> None:
+    """An age above the threshold is reported once; after recovery it is found anew."""
+    dog, reported = make(clock, state_age=0.01)
+    dog.watch_states()
+    dog.start()
+    clock.now += 0.0099
+    assert dog.check() is None
+    assert dog.is_fresh('state_age')
+    clock.now += 0.001
+    trip = dog.check()
+    assert trip is not None
+    assert (trip.watch, trip.action) == ('state_age', 'safe')
+    assert trip.message == 'no joint states for 10.9 ms (limit 10 ms)'
+    assert not dog.is_fresh('state_age')
+    assert dog.check() is None
+    dog.feed('state_age')
+    assert dog.check() is None
+    clock.now += 0.02
+    assert dog.check() is not None
+    assert len(reported) == 2
+
+
+def test_grace_covers_the_start(clock: Clock) -> None:
+    """Nothing is too old before the grace is over."""
+    dog, _ = make(clock, state_age=0.01, grace=1.0)
+    dog.watch_states()
+    dog.start()
+    clock.now += 0.99
+    assert dog.check() is None
+    clock.now += 0.02
+    assert dog.check() is not None
+
+
+def test_devices_have_thresholds_of_their_own(clock: Clock) -> None:
+    """Each device is watched by itself, by its own threshold where given."""
+    dog, _ = make(clock, device_age=0.1, device_ages={'GYRO': 0.01}, device_action='warn')
+    dog.watch_device('GYRO')
+    dog.watch_device('FORCE')
+    dog.start()
+    clock.now += 0.05
+    trip = dog.check()
+    assert trip is not None
+    assert (trip.watch, trip.action) == ('device_age:GYRO', 'warn')
+    clock.now += 0.06
+    trip = dog.check()
+    assert trip is not None
+    assert trip.watch == 'device_age:FORCE'
+
+
+def test_the_gravest_finding_is_returned(clock: Clock) -> None:
+    """Of several findings in a tick the one with the gravest action counts; all are kept."""
+    dog, reported = make(clock, device_action='warn', deactivated_action='estop')
+    dog.watch_device('GYRO')
+    dog.watch_states()
+    dog.start()
+    clock.now += 1.0
+    dog.command_controller_lost('effort_controller')
+    trip = dog.check()
+    assert trip is not None
+    assert trip.action == 'estop'
+    assert "'effort_controller'" in trip.message
+    assert {found.watch for found in reported} == {'device_age:GYRO', 'state_age', 'deactivated'}
+    assert [found.watch for found in dog.trips] == [found.watch for found in reported]
+
+
+def test_off_is_not_watched(clock: Clock) -> None:
+    """A watch that is off finds nothing."""
+    dog, reported = make(clock, state_action='off', deactivated_action='off', late_action='off')
+    dog.watch_states()
+    dog.start()
+    clock.now += 100.0
+    dog.command_controller_lost('x')
+    for _ in range(100):
+        dog.tick_took(2.0, 1.0)
+    assert dog.check() is None
+    assert reported == []
+
+
+def test_late_ticks_count_in_a_row(clock: Clock) -> None:
+    """A good tick between late ones starts the count again."""
+    dog, _ = make(clock, late_ticks=3)
+    dog.start()
+    for duration in (2.0, 2.0, 1.0, 2.0, 2.0):
+        dog.tick_took(duration, 1.0)
+    assert dog.check() is None
+    dog.tick_took(2.0, 1.0)
+    trip = dog.check()
+    assert trip is not None
+    assert trip.action == 'warn'
+    assert '3 ticks in a row' in trip.message
+
+
+@pytest.mark.parametrize(('stamps', 'found'), [
+    ((1.0, 1.001, 1.002), False),
+    ((1.0, 1.0), False),
+    ((1.0, 0.999), True),
+    ((1.0, 1.4), False),
+    ((1.0, 1.6), True),
+    ((5.0, 0.0), True),
+])  # fmt: skip
+def test_time_jumps(clock: Clock, stamps: tuple[float, ...], found: bool) -> None:
+    """Any step back and a large step on are jumps; a repeated stamp is none."""
+    dog, _ = make(clock, time_jump=0.5)
+    dog.start()
+    for stamp in stamps:
+        dog.state_stamped(stamp)
+    trip = dog.check()
+    assert (trip is not None) == found
+
+
+def test_stop_and_start(clock: Clock) -> None:
+    """Nothing is found while stopped; ages begin anew with the start."""
+    dog, _ = make(clock)
+    dog.watch_states()
+    dog.start()
+    dog.stop()
+    clock.now += 10.0
+    assert dog.check() is None
+    dog.start()
+    assert dog.check() is None
+
+
+def test_wrong_actions_are_refused() -> None:
+    """The message names the key and the actions that exist."""
+    with pytest.raises(ParameterError, match=r'watchdog\.state_action.*off, warn, safe, estop'):
+        parse_parameters(WatchdogParameters, {'state_action': 'panic'}, 'watchdog')
