@@ -11,7 +11,7 @@ import pinocchio as pin
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.device import Device
 from cnoid_control.body.device_list import DeviceList
-from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
+from cnoid_control.body.exceptions import UnknownJoint, UnknownLink, WrongArraySize
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV, KinematicTree
 from cnoid_control.body.link import WORLD_ALIGNED, Link
@@ -20,6 +20,7 @@ DeviceT = TypeVar('DeviceT', bound=Device)
 
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
 LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
+JOINT_ARRAYS = frozenset(STATE_ARRAYS + LIMIT_ARRAYS)
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,27 @@ class Body:
             device.link = link
             device.index = index
             self.devices.append(device)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute; a joint array keeps its place and takes the values over.
+
+        Links, hardware and loop look at the arrays, so `body.u = gains * error` must not put
+        another array in their stead.
+
+        Raises:
+            WrongArraySize: a joint array is given something that has not one number a joint.
+        """
+        array = self.__dict__.get(name) if name in JOINT_ARRAYS else None
+        if array is None:
+            object.__setattr__(self, name, value)
+        elif value is not array:
+            try:
+                numbers = np.asarray(value, dtype=float)
+            except (TypeError, ValueError) as error:
+                raise WrongArraySize(name, array.shape, value) from error
+            if value is None or numbers.shape not in ((), array.shape):
+                raise WrongArraySize(name, array.shape, value)
+            array[:] = numbers
 
     # --- what it consists of ------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
@@ -232,3 +234,14 @@ class InvalidMimic(ModelError):
     def __init__(self, joint: str, followed: str, known: Iterable[str], source: str = '') -> None:
         """Name the joint, what it should follow and the joints it may follow."""
         super().__init__(f'joint {joint!r} cannot mimic {followed!r}; {choices(known)}', source)
+
+
+class WrongArraySize(CnoidControlError, ValueError):
+    """Something else than one number a joint, for one of a body's joint arrays."""
+
+    def __init__(self, name: str, shape: tuple[int, ...], value: object) -> None:
+        """Name the array, its shape and what was given."""
+        given = np.shape(value) if isinstance(value, np.ndarray) else repr(value)[:80]
+        super().__init__(
+            f'body.{name} has shape {shape} and takes one number a joint, got {given}'
+        )
