@@ -1,16 +1,13 @@
 """What every test shares: ROS kept to this machine, a ROS domain per test, no stray files."""
 
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from ros_domain import reserved_domain
+from cnoid_control.ros.domain import reserved_domain
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,12 +1,11 @@
 import subprocess
 import sys
-from pathlib import Path
 
-from ros_domain import DOMAINS, reserved_domain
+from cnoid_control.ros.domain import DOMAINS, reserved_domain
 
 RESERVE = (
-    'import sys; sys.path.insert(0, sys.argv[1])\n'
-    'from ros_domain import reserved_domain\n'
+    'import sys\n'
+    'from cnoid_control.ros.domain import reserved_domain\n'
     'with reserved_domain() as domain:\n'
     '    print(domain, flush=True); sys.stdin.read()\n'
 )
@@ -14,9 +13,13 @@ RESERVE = (
 
 def test_overlapping_reservations_differ():
     """Reservations held at the same time, in this and in other processes, are all different."""
-    command = [sys.executable, '-c', RESERVE, str(Path(__file__).parent)]
     others = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, '-c', RESERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(3)
     ]
     try:
@@ -27,3 +30,10 @@ def test_overlapping_reservations_differ():
             other.communicate()
     assert len(set(domains)) == 5
     assert all(domain in DOMAINS for domain in domains)
+
+
+def test_a_domain_that_another_program_uses_is_not_taken(ros_domain, ros_node):
+    """Where a ROS node that knows nothing of reservations is at work, the domain is refused."""
+    from cnoid_control.ros import domain
+
+    assert not domain.is_quiet(ros_domain)

@@ -1,4 +1,6 @@
-"""ROS domains that no other test, test run or ROS process of this machine is using."""
+"""ROS domains that no other program of this machine is using."""
+
+from __future__ import annotations
 
 import fcntl
 import os
@@ -9,12 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cnoid_control.exceptions import CnoidControlError
+
 # Higher domains use ports from which Linux takes the ports of ordinary connections.
 DOMAINS = range(1, 102)
 
 
-def _is_quiet(domain: int) -> bool:
-    """Tell whether the ports that a domain's first participant listens to are free."""
+class NoFreeDomain(CnoidControlError):
+    """All ROS domains are in use."""
+
+
+def is_quiet(domain: int) -> bool:
+    """Tell whether the ports that a domain's first participant listens to are free here."""
     base = 7400 + 250 * domain
     for port in (base, base + 10):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -36,7 +44,7 @@ def reserved_domain() -> Iterator[int]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            if _is_quiet(domain):
+            if is_quiet(domain):
                 yield domain
                 return
-    raise RuntimeError(f'all {len(DOMAINS)} ROS domains of this machine are in use')
+    raise NoFreeDomain(f'all {len(DOMAINS)} ROS domains of this machine are in use')
