@@ -49,6 +49,9 @@ class Body:
         q_target, dq_target: commanded displacements and velocities.
         q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
+        root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
+            view to read from, set the pose through `root_link`.
+        root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).
         external_wrenches: force [N] and torque about the world origin [N m] on each link, world
             axes, shape (num_links, 6).
         devices: what it carries, sorted by link.
@@ -105,6 +108,7 @@ class Body:
             setattr(self, name, array[: tree.num_joints])
         # pinocchio's own vectors; the joint parts are filled from the arrays before each use.
         self._pin_q = pin.neutral(self.model)
+        self.root_q = self._pin_q[:ROOT_NQ]
         self._pin_v = np.zeros(self.model.nv)
         self._pin_a = np.zeros(self.model.nv)
         self._pin_q_joints = self._pin_q[ROOT_NQ:]
@@ -113,6 +117,7 @@ class Body:
         self._pin_a_joints = self._pin_a[ROOT_NV:]
         self._root_R = np.eye(3)
         self._root_motion = np.zeros((2, 3))
+        self.root_motion = self._root_motion
         self._root_acceleration = np.zeros((2, 3))
         self.external_wrenches = np.zeros((len(tree.links), 6))
         # World values set by hand on links other than the root; the next kinematics drops them.
