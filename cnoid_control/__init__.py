@@ -2,13 +2,15 @@
 
 from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.plugin import SimpleController, parameter
+from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController, parameter
 
 __version__ = '0.1.0'
 
 __all__ = [
     'Body',
     'CnoidControlError',
+    'ControllerConfig',
+    'ControllerIO',
     'Link',
     'SimpleController',
     'StateFlag',

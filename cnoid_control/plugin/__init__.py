@@ -2,6 +2,8 @@
 
 from cnoid_control.body import StateFlag
 from cnoid_control.parameters import parameter
+from cnoid_control.plugin.controller_config import ControllerConfig
+from cnoid_control.plugin.controller_io import ControllerIO
 from cnoid_control.plugin.simple_controller import SimpleController
 
-__all__ = ['SimpleController', 'StateFlag', 'parameter']
+__all__ = ['ControllerConfig', 'ControllerIO', 'SimpleController', 'StateFlag', 'parameter']

@@ -1,0 +1,164 @@
+"""What a controller gets in initialize: its door to the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO, TypeVar
+
+import numpy as np
+
+from cnoid_control.body import Body, Device, JointType, Link, StateFlag
+from cnoid_control.plugin.controller_config import ControllerConfig
+from cnoid_control.plugin.exceptions import ForeignLink, MailboxConflict
+from cnoid_control.plugin.mailbox import Mailbox, MessageT
+
+SharedT = TypeVar('SharedT')
+
+JOINT_MODES = StateFlag.JOINT_EFFORT | StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
+
+
+class ControllerIO(ControllerConfig):
+    """Inputs and outputs of one controller, for `SimpleController.initialize`.
+
+    `body` is a clone of the robot for this controller alone: each tick the enabled inputs are
+    copied into it before control(), and the enabled outputs out of it afterwards. An input that
+    was not enabled keeps its initial value; an output that was not enabled goes nowhere.
+
+    Attributes:
+        time_step: period of the ticks [s].
+        current_time: time of the present tick [s], 0 at the first.
+        no_delay_mode: whether commands act in the step in which they were computed, not in the
+            next one.
+        inputs: what is read of each link, by link name.
+        outputs: names of the links that are commanded by what their actuation mode says.
+        device_inputs: names of the devices that are read.
+        mailboxes: mailboxes by name.
+        log_fields: what the controller has logged in this tick, by name.
+    """
+
+    def __init__(
+        self,
+        controller_name: str,
+        body: Body,
+        time_step: float,
+        options: str | Mapping[str, Any] = '',
+        parameters: Any = None,
+        os: TextIO | None = None,
+        shared_objects: dict[str, Any] | None = None,
+    ) -> None:
+        """Open the door with nothing enabled.
+
+        Args:
+            controller_name: name of this controller in the run.
+            body: the clone to read from and to write to.
+            time_step: period of the ticks [s].
+            options: its options, as text or as a mapping.
+            parameters: its options, checked.
+            os: stream for its messages.
+            shared_objects: the objects of the controllers that share the body.
+        """
+        super().__init__(controller_name, body, options, parameters, os)
+        self.time_step = time_step
+        self.current_time = 0.0
+        self.no_delay_mode = False
+        self.inputs: dict[str, StateFlag] = {}
+        self.outputs: set[str] = set()
+        self.device_inputs: set[str] = set()
+        self.mailboxes: dict[str, Mailbox[Any]] = {}
+        self.log_fields: dict[str, float | np.ndarray] = {}
+        self._shared_objects = shared_objects if shared_objects is not None else {}
+
+    def enable_io(self, link: Link) -> None:
+        """Enable input and output of a link or joint as its actuation mode suggests."""
+        self.enable_input(link)
+        self.enable_output(link)
+
+    def enable_input(self, target: Link | Device, flags: StateFlag | None = None) -> None:
+        """Read a link, a joint or a device from now on.
+
+        Args:
+            target: link or device of `body`.
+            flags: what to read of a link, added to what was enabled before; where None, q for a
+                joint that is commanded, and the pose too for a link that is pushed.
+
+        Raises:
+            ForeignLink: the link or device is of another body.
+        """
+        if isinstance(target, Device):
+            self._check_device(target)
+            self.device_inputs.add(target.name)
+            return
+        self._check_link(target)
+        if flags is None:
+            flags = _default_input(target)
+        self.inputs[target.name] = self.inputs.get(target.name, StateFlag.NONE) | flags
+
+    def enable_output(self, link: Link, flags: StateFlag | None = None) -> None:
+        """Command a link or joint from now on.
+
+        Args:
+            link: link of `body`.
+            flags: what it is commanded by, becomes its actuation mode, NONE for no output; where
+                None, what its actuation mode says at the end of initialize().
+
+        Raises:
+            ForeignLink: the link is of another body.
+        """
+        self._check_link(link)
+        if flags is not None:
+            link.actuation_mode = StateFlag(flags)
+        if flags is not None and not flags:
+            self.outputs.discard(link.name)
+        else:
+            self.outputs.add(link.name)
+
+    def get_or_create_shared_object(self, name: str, factory: Callable[[], SharedT]) -> SharedT:
+        """Object that this controller shares with its sub-controllers, made where missing."""
+        if name not in self._shared_objects:
+            self._shared_objects[name] = factory()
+        return self._shared_objects[name]
+
+    def find_shared_object(self, name: str) -> Any:
+        """Shared object of that name; None where there is none."""
+        return self._shared_objects.get(name)
+
+    def mailbox(self, name: str, kind: type[MessageT], topic: str = '') -> Mailbox[MessageT]:
+        """Mailbox for messages from outside; the same one each time for the same name.
+
+        Args:
+            name: name of the mailbox.
+            kind: class of its messages (see `cnoid_control.plugin.messages`).
+            topic: relative ROS topic that feeds it; `~/<name>` where empty.
+
+        Raises:
+            MailboxConflict: there is one of that name for another kind.
+        """
+        found = self.mailboxes.get(name)
+        if found is None:
+            found = self.mailboxes[name] = Mailbox(name, kind, topic)
+        if found.kind is not kind:
+            raise MailboxConflict(name, found.kind, kind)
+        return found
+
+    def log(self, name: str, value: float | np.ndarray) -> None:
+        """Record a number or a vector of the controller's own in this tick's log."""
+        # A copy: the controller may reuse its array before the tick is recorded.
+        self.log_fields[name] = np.array(value, dtype=float)
+
+    def _check_link(self, link: Link) -> None:
+        if link.body is not self.body:
+            raise ForeignLink(link, self.controller_name)
+
+    def _check_device(self, device: Device) -> None:
+        if not any(device is own for own in self.body.devices):
+            raise ForeignLink(device, self.controller_name)
+
+
+def _default_input(link: Link) -> StateFlag:
+    flags = StateFlag.NONE
+    mode = link.actuation_mode
+    if mode & JOINT_MODES and link.joint_type is not JointType.PSEUDO_CONTINUOUS_TRACK:
+        flags |= StateFlag.JOINT_DISPLACEMENT
+    if mode & StateFlag.LINK_EXT_WRENCH:
+        flags |= StateFlag.LINK_POSITION
+    return flags

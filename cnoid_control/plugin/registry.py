@@ -1,0 +1,111 @@
+"""Finds controller classes by entry point, by module or by file."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+import traceback
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from cnoid_control.plugin.exceptions import (
+    ControllerImportError,
+    NotAController,
+    UnknownController,
+    UnknownControllerClass,
+)
+from cnoid_control.plugin.simple_controller import SimpleController
+
+GROUP = 'cnoid_control.controllers'
+
+
+def controller_entry_points() -> dict[str, EntryPoint]:
+    """The registered controllers by name, sorted."""
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    return dict(sorted(found.items()))
+
+
+def controller_names() -> list[str]:
+    """Names of the registered controllers, sorted."""
+    return list(controller_entry_points())
+
+
+def instance_name(controller: str) -> str:
+    """Name of a controller in a run: the entry point's, or the class's in snake case."""
+    if ':' not in controller:
+        return controller
+    class_name = controller.rsplit(':', 1)[1]
+    parts = re.findall(r'[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+', class_name)
+    return '_'.join(parts).lower() or class_name.lower()
+
+
+def find_controller(name: str, base: Path | None = None) -> type[SimpleController]:
+    """Controller class by its name.
+
+    Args:
+        name: an entry point's name, `package.module:Class` or `path/to/file.py:Class`.
+        base: folder that relative file paths start from; the working folder where None.
+
+    Raises:
+        ControllerLoadError: the subclass says what is wrong, and lists what there is.
+    """
+    if ':' in name:
+        source, class_name = name.rsplit(':', 1)
+        if source.endswith('.py'):
+            module = _load_file(name, (base or Path()) / source)
+        else:
+            module = _import_module(name, source)
+        found = getattr(module, class_name, None)
+        if found is None:
+            raise UnknownControllerClass(source, class_name, _controllers_in(module))
+    else:
+        point = controller_entry_points().get(name)
+        if point is None:
+            raise UnknownController(name, controller_names())
+        try:
+            found = point.load()
+        except Exception as error:
+            raise ControllerImportError(name, traceback.format_exc()) from error
+    if not (isinstance(found, type) and issubclass(found, SimpleController)):
+        raise NotAController(name, found)
+    return found
+
+
+def _import_module(name: str, module: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except Exception as error:
+        raise ControllerImportError(name, traceback.format_exc()) from error
+
+
+def _load_file(name: str, path: Path) -> ModuleType:
+    path = path.resolve()
+    # Two files of the same name must not take each other's place among the modules.
+    digest = hashlib.sha1(str(path).encode()).hexdigest()[:12]
+    module_name = f'cnoid_control_file_{path.stem}_{digest}'
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ControllerImportError(name, f'there is no file {path}')
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up while the class statement runs.
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[module_name]
+        raise ControllerImportError(name, traceback.format_exc()) from error
+    return module
+
+
+def _controllers_in(module: ModuleType) -> list[str]:
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type)
+        and issubclass(value, SimpleController)
+        and value is not SimpleController
+    )
