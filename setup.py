@@ -9,7 +9,9 @@ from setuptools import find_packages, setup
 NAME = 'cnoid_control'
 
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
-CONTROLLERS: list[str] = []
+CONTROLLERS: list[str] = [
+    'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
+]
 
 SCRIPTS = [
     'cnoid_control = cnoid_control.cli.main:main',

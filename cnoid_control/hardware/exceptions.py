@@ -75,3 +75,11 @@ class SimulationDiverged(HardwareError):
         """Name the quantity and the simulated time [s]."""
         self.time = time
         super().__init__(f'the simulation diverged at {time:.4f} s: {what} is not finite')
+
+
+class UnknownHardware(HardwareError):
+    """A kind of hardware that does not exist."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        """Name the kind and those that exist."""
+        super().__init__(f'unknown hardware {name!r}; {choices(known)}')

@@ -34,7 +34,8 @@ class Hardware(Protocol):
 
     Attributes:
         name: name of the kind, as on the command line.
-        body: the robot's state and the commands for it.
+        body: the robot's state and the commands for it. It holds the present state as soon as the
+            hardware was made: controllers take their initial posture from it before `open`.
         time_step: period of a tick [s].
         time: time of the last state read [s], 0 at the start.
     """
@@ -46,6 +47,8 @@ class Hardware(Protocol):
 
     def open(self, request: IORequest) -> None:
         """Prepare the channels that were requested, and give `body` its first state.
+
+        The commands that `body` holds by then are the controllers' initial ones.
 
         Raises:
             HardwareError: a channel does not exist; the message names it and those that do.

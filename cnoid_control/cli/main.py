@@ -1,0 +1,57 @@
+"""Entry point of `cnoid_control`: the command line, and the ROS node where ROS starts it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from cnoid_control.cli.run_command import RUN
+from cnoid_control.exceptions import CnoidControlError
+
+COMMANDS = (RUN,)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog='cnoid_control',
+        description='Run robot controllers in physics, or on a robot through ros2_control.',
+        epilog='With --ros-args it is the ROS 2 node cnoid_control.',
+    )
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
+    for command in COMMANDS:
+        subparser = commands.add_parser(
+            command.name,
+            help=command.help,
+            description=command.help[:1].upper() + command.help[1:],
+        )
+        command.add_arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        argv: the words after the program's name; those of the process where None.
+
+    Returns:
+        The exit status.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if '--ros-args' in words:
+        from cnoid_control.ros.node import main as node_main
+
+        return node_main(words)
+    args = make_parser().parse_args(words)
+    try:
+        return args.run(args)
+    except CnoidControlError as error:
+        print(f'cnoid_control: {error}', file=sys.stderr)
+        return 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The kinds of hardware by name; each is imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from cnoid_control.body import Body
+from cnoid_control.hardware.exceptions import UnknownHardware
+from cnoid_control.hardware.hardware import Hardware
+
+
+@dataclass(frozen=True)
+class HardwareKind:
+    """Where a kind of hardware is found.
+
+    Attributes:
+        description: one line on what it is.
+        hardware: `module:Class`; called with body, parameters and time step.
+        parameters: `module:Class` of the dataclass of its options; the module is light to import.
+    """
+
+    description: str
+    hardware: str
+    parameters: str
+
+
+KINDS = {
+    'mujoco': HardwareKind(
+        'physics in this process',
+        'cnoid_control.hardware.mujoco_hardware:MujocoHardware',
+        'cnoid_control.hardware.mujoco_parameters:MujocoParameters',
+    ),
+    'kinematic': HardwareKind(
+        'an ideal robot that reaches its targets at once',
+        'cnoid_control.hardware.kinematic_hardware:KinematicHardware',
+        'cnoid_control.hardware.kinematic_parameters:KinematicParameters',
+    ),
+    'ros2_control': HardwareKind(
+        'a robot behind ros2_control, through ROS 2 topics',
+        'cnoid_control.ros.ros2_control_hardware:Ros2ControlHardware',
+        'cnoid_control.ros.ros2_control_parameters:Ros2ControlParameters',
+    ),
+}
+
+
+def hardware_names() -> list[str]:
+    """Names of the kinds."""
+    return list(KINDS)
+
+
+def hardware_parameters(name: str) -> type:
+    """Dataclass of the options of a kind.
+
+    Raises:
+        UnknownHardware: there is no such kind.
+    """
+    return _load(_kind(name).parameters)
+
+
+def create_hardware(name: str, body: Body, parameters: Any, time_step: float) -> Hardware:
+    """Make the hardware on which controllers will run.
+
+    Args:
+        name: the kind.
+        body: the robot, where and as it starts.
+        parameters: options, an instance of `hardware_parameters(name)`.
+        time_step: period of a tick [s].
+
+    Raises:
+        UnknownHardware: there is no such kind.
+        HardwareError: it cannot be made with these options.
+    """
+    return _load(_kind(name).hardware)(body, parameters, time_step)
+
+
+def _kind(name: str) -> HardwareKind:
+    if name not in KINDS:
+        raise UnknownHardware(name, KINDS)
+    return KINDS[name]
+
+
+def _load(path: str) -> Any:
+    module, name = path.split(':')
+    return getattr(importlib.import_module(module), name)

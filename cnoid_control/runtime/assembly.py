@@ -1,0 +1,129 @@
+"""Makes the robot, the controllers and the loop that a configuration describes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.link import rotation_matrix
+from cnoid_control.body.model_loader import load_body
+from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.hardware.registry import create_hardware
+from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.plugin.registry import find_controller
+from cnoid_control.runtime.config import RobotParameters, RunConfig
+from cnoid_control.runtime.exceptions import UnknownParentController
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.limits import CommandLimiter
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.tape import Tape
+from cnoid_control.share import shared_file
+
+
+def make_robot(robot: RobotParameters, folder: Path) -> Body:
+    """Body of the robot section, in its initial posture and place.
+
+    Args:
+        robot: the section.
+        folder: folder that a relative model path starts from.
+
+    Raises:
+        ModelError: the model cannot be used.
+        ParameterOutOfRange: the posture or place has the wrong size.
+    """
+    root = JointType(robot.root) if robot.root else None
+    body = load_body(_find_model(robot.model, folder), root, robot.name)
+    _check_size('robot.posture', robot.posture, body.num_joints)
+    _check_size('robot.position', robot.position, 3)
+    _check_size('robot.rpy', robot.rpy, 3)
+    if robot.posture:
+        body.q[:] = robot.posture
+    if robot.position:
+        body.root_link.p = np.array(robot.position)
+    if robot.rpy:
+        body.root_link.R = _rpy_matrix(*robot.rpy)
+    body.initialize_state()
+    return body
+
+
+def make_controllers(config: RunConfig) -> list[HostedController]:
+    """Controllers of a configuration with their sub-controllers attached.
+
+    Raises:
+        ControllerError: a controller cannot be found or loaded.
+        ParameterError: an option is wrong.
+        UnknownParentController: a sub-controller's parent does not exist.
+    """
+    main = config.controller_name
+    types = {main: config.parameters.controller}
+    others = config.parameters.other_controllers
+    types |= {name: other.type or name for name, other in others.items()}
+    hosted = {
+        name: HostedController(
+            name, find_controller(type_, config.folder)(), config.options.get(name, {})
+        )
+        for name, type_ in types.items()
+    }
+    top = [hosted[main]]
+    for name, other in others.items():
+        if not other.parent:
+            top.append(hosted[name])
+        elif other.parent not in hosted or other.parent == name:
+            raise UnknownParentController(
+                name, other.parent, [key for key in hosted if key != name]
+            )
+        else:
+            hosted[other.parent].children.append(hosted[name])
+    return top
+
+
+def make_loop(
+    config: RunConfig, hardware: Hardware | None = None, os: TextIO | None = None
+) -> ControlLoop:
+    """The whole loop of a configuration, ready to run.
+
+    Args:
+        config: the configuration.
+        hardware: what to run on; made from the configuration where None.
+        os: stream for messages; the standard error where None.
+    """
+    controllers = make_controllers(config)
+    if hardware is None:
+        body = make_robot(config.parameters.robot, config.folder)
+        hardware = create_hardware(
+            config.hardware_type, body, config.hardware_parameters, config.time_step
+        )
+    host = ControllerHost(controllers, hardware.body, hardware.time_step, os)
+    limiter = CommandLimiter(hardware.body, config.parameters.limits, hardware.time_step)
+    return ControlLoop(
+        hardware,
+        host,
+        limiter=limiter,
+        tape=Tape(hardware.body),
+        active_control_only=config.parameters.active_control_only,
+    )
+
+
+def _find_model(model: str, folder: Path) -> str:
+    if '://' in model:
+        return model
+    if (folder / model).is_file():
+        return str(folder / model)
+    return str(shared_file('urdf', model))
+
+
+def _check_size(key: str, values: list[float], size: int) -> None:
+    if values and len(values) != size:
+        raise ParameterOutOfRange(
+            key, values, f'it needs {size} values or none, and has {len(values)}'
+        )
+
+
+def _rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    about_x = rotation_matrix(([1.0, 0.0, 0.0], roll))
+    about_y = rotation_matrix(([0.0, 1.0, 0.0], pitch))
+    return rotation_matrix(([0.0, 0.0, 1.0], yaw)) @ about_y @ about_x

@@ -1,0 +1,81 @@
+"""What can go wrong while controllers run: one class per fact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cnoid_control.exceptions import CnoidControlError
+
+
+class ControllerFailed(CnoidControlError):
+    """A controller did not do its part.
+
+    Attributes:
+        controller: name of the controller.
+        phase: method of the life cycle in which it happened.
+        tick: number of the tick, for control(); None outside the loop.
+    """
+
+    def __init__(self, controller: str, phase: str, tick: int | None, message: str) -> None:
+        """Name the controller, the phase, the tick and what happened."""
+        self.controller = controller
+        self.phase = phase
+        self.tick = tick
+        when = '' if tick is None else f' at tick {tick}'
+        super().__init__(f'controller {controller!r}, {phase}(){when}: {message}')
+
+
+class ControllerRefused(ControllerFailed):
+    """A controller returned False where that means that it cannot go on."""
+
+    def __init__(self, controller: str, phase: str) -> None:
+        """Name the controller and the phase."""
+        super().__init__(controller, phase, None, 'returned False')
+
+
+class ControllerRaised(ControllerFailed):
+    """A controller raised an exception."""
+
+    def __init__(
+        self, controller: str, phase: str, tick: int | None, error: BaseException
+    ) -> None:
+        """Name the controller, the phase, the tick and the exception."""
+        super().__init__(controller, phase, tick, f'raised {type(error).__name__}: {error}')
+
+
+class ResultNotBool(ControllerFailed):
+    """A controller returned something that is neither True nor False."""
+
+    def __init__(self, controller: str, phase: str, tick: int | None, result: object) -> None:
+        """Name the controller, the phase, the tick and what was returned."""
+        super().__init__(
+            controller, phase, tick, f'returned {result!r}; it must return True or False'
+        )
+
+
+class NoControllerLeft(CnoidControlError):
+    """Every controller was dropped before the first tick."""
+
+    def __init__(self, errors: Iterable[CnoidControlError]) -> None:
+        """Say why each one was dropped."""
+        reasons = '; '.join(str(error) for error in errors)
+        super().__init__(f'no controller is left to run: {reasons or "none was given"}')
+
+
+class UnknownParentController(CnoidControlError):
+    """A sub-controller of a controller that does not exist."""
+
+    def __init__(self, name: str, parent: str, known: Iterable[str]) -> None:
+        """Name the sub-controller, its parent and the controllers that exist."""
+        super().__init__(
+            f'sub-controller {name!r} has unknown parent {parent!r}; '
+            f'choose from: {", ".join(known)}'
+        )
+
+
+class BadCommands(CnoidControlError):
+    """Controllers that have commanded what is no number for too many ticks."""
+
+    def __init__(self, tick: int) -> None:
+        """Name the tick at which the patience ended."""
+        super().__init__(f'at tick {tick}: the commands are not finite numbers')

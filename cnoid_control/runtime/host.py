@@ -1,0 +1,240 @@
+"""Leads controllers through their life cycle on one robot."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.runtime.exceptions import (
+    ControllerFailed,
+    ControllerRaised,
+    NoControllerLeft,
+    ResultNotBool,
+)
+from cnoid_control.runtime.hosted_controller import HostedController
+
+
+class ControllerHost:
+    """One or more controllers on one body, in Choreonoid's phases.
+
+    A controller that fails before the first tick is dropped and the others go on; when none is
+    left the run does not begin. In the loop the enabled inputs of all controllers are copied,
+    then all are called, then all enabled outputs are copied; a controller that fails there ends
+    the run. Every controller that was started is stopped.
+
+    Attributes:
+        body: body of the hardware.
+        time_step: period of the ticks [s].
+        os: stream for messages of the host and of the controllers.
+        controllers: those that are still in the run.
+        errors: what went wrong so far, in order.
+    """
+
+    def __init__(
+        self,
+        controllers: Sequence[HostedController],
+        body: Body,
+        time_step: float,
+        os: TextIO | None = None,
+    ) -> None:
+        """Take the controllers in; nothing is called yet."""
+        self.controllers = list(controllers)
+        self._all = list(controllers)
+        self.body = body
+        self.time_step = time_step
+        self.os = os if os is not None else sys.stderr
+        self.errors: list[CnoidControlError] = []
+        self._inputs: list[Callable[[], None]] = []
+        self._outputs: list[Callable[[], None]] = []
+        self._controls: list[tuple[str, Callable[[], Any]]] = []
+        self._ios: list[Any] = []
+        self._pushes = False
+
+    def members(self) -> list[HostedController]:
+        """All controllers and sub-controllers that are still in the run."""
+        return [member for hosted in self.controllers for member in hosted.family()]
+
+    # --- before the loop ----------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Configure all controllers on the model; those that fail are dropped."""
+        model = self.body.clone()
+        self._keep(lambda hosted: hosted.configure(model, self.os))
+
+    def initialize(self) -> IORequest:
+        """Initialize all controllers; those that fail are dropped.
+
+        Returns:
+            What the remaining ones read and command.
+
+        Raises:
+            NoControllerLeft: all were dropped.
+        """
+        self._keep(self._initialize)
+        self._demand_controllers()
+        for hosted in self.controllers:
+            hosted.connect(self.body)
+        self._warn_of_double_outputs()
+        return self.request()
+
+    def _initialize(self, hosted: HostedController) -> list[ControllerFailed]:
+        shared: dict[str, Any] = {}
+        own = self.body.clone()
+        return hosted.initialize(self.body, own, self.time_step, self.os, shared)
+
+    def start(self) -> None:
+        """Start all controllers; those that fail are dropped and will not be stopped.
+
+        Raises:
+            NoControllerLeft: all were dropped.
+        """
+
+        def start(hosted: HostedController) -> list[ControllerFailed]:
+            try:
+                hosted.start()
+            except ControllerFailed:
+                hosted.disconnect()
+                raise
+            return []
+
+        self._keep(start)
+        self._demand_controllers()
+        self.compile()
+
+    def compile(self) -> None:
+        """Line up the calls of a tick; to be called again when `controllers` has changed."""
+        members = self.members()
+        transfers = [member.transfer for member in members if member.transfer is not None]
+        devices = [hosted.devices for hosted in self.controllers if hosted.devices is not None]
+        self._inputs = list(itertools.chain.from_iterable(one.inputs for one in transfers))
+        self._outputs = list(itertools.chain.from_iterable(one.outputs for one in transfers))
+        if len(self.body.devices):
+            self._inputs += [one.input for one in devices]
+            self._outputs += [one.output for one in devices]
+        self._controls = [(member.name, member.controller.control) for member in members]
+        self._ios = [member.io for member in members]
+        self._pushes = any(
+            flags & StateFlag.LINK_EXT_WRENCH for flags in self.request().outputs.values()
+        )
+
+    def request(self) -> IORequest:
+        """What the controllers read and command."""
+        request = IORequest()
+        for hosted in self.controllers:
+            for member in hosted.family():
+                io = member.io
+                if io is None:
+                    continue
+                for name, flags in io.inputs.items():
+                    request.inputs[name] = request.inputs.get(name, StateFlag.NONE) | flags
+                for name in sorted(io.outputs):
+                    request.outputs[name] = StateFlag(io.body.link(name).actuation_mode)
+                    if io.no_delay_mode:
+                        request.no_delay.add(name)
+                request.devices |= io.device_inputs
+        return request
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    def control(self, tick: int, time: float) -> bool:
+        """Call all controllers once.
+
+        Args:
+            tick: number of the tick, for messages.
+            time: time of the state in `body` [s].
+
+        Returns:
+            Whether any controller has more to do.
+
+        Raises:
+            ControllerFailed: a controller raised or returned no bool; no output was copied.
+        """
+        for io in self._ios:
+            io.current_time = time
+        for copy in self._inputs:
+            copy()
+        go_on = False
+        for name, control in self._controls:
+            try:
+                result = control()
+            except Exception as error:
+                raise ControllerRaised(name, 'control', tick, error) from error
+            if result is True:
+                go_on = True
+            elif result is not False:
+                if not isinstance(result, np.bool_):
+                    raise ResultNotBool(name, 'control', tick, result)
+                go_on = go_on or bool(result)
+        if self._pushes:
+            self.body.external_wrenches.fill(0.0)
+        for copy in self._outputs:
+            copy()
+        return go_on
+
+    def pause(self) -> None:
+        """Tell the controllers that the loop has halted."""
+        for hosted in reversed(self.controllers):
+            self._report(hosted.pause())
+
+    def resume(self) -> None:
+        """Tell the controllers that the loop goes on; one that refuses is reported."""
+        for hosted in self.controllers:
+            self._report(hosted.resume())
+
+    # --- after the loop -----------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Stop every controller that was started, whatever the others do."""
+        for hosted in self.controllers:
+            if hosted.started:
+                hosted.started = False
+                self._report(hosted.stop())
+            hosted.disconnect()
+        self._inputs, self._outputs, self._controls, self._ios = [], [], [], []
+
+    def unconfigure(self) -> None:
+        """Undo configure for every controller that is configured."""
+        for hosted in self._all:
+            if hosted.configured:
+                self._report(hosted.unconfigure())
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def _keep(self, phase: Callable[[HostedController], list[ControllerFailed]]) -> None:
+        for hosted in list(self.controllers):
+            try:
+                self._report(phase(hosted))
+            except ControllerFailed as error:
+                self._report([error])
+                self.controllers.remove(hosted)
+
+    def _report(self, errors: Sequence[CnoidControlError]) -> None:
+        for error in errors:
+            self.errors.append(error)
+            print(f'error: {error}', file=self.os)
+
+    def _demand_controllers(self) -> None:
+        if not self.controllers:
+            raise NoControllerLeft(self.errors)
+
+    def _warn_of_double_outputs(self) -> None:
+        writer_of: dict[str, str] = {}
+        for hosted in self.controllers:
+            for member in hosted.family():
+                for name in sorted(member.io.outputs if member.io else ()):
+                    if self.body.link(name).actuation_mode == StateFlag.LINK_EXT_WRENCH:
+                        continue
+                    if name in writer_of:
+                        print(
+                            f'warning: link {name!r} is commanded by {writer_of[name]!r} and by '
+                            f'{member.name!r}; the latter wins',
+                            file=self.os,
+                        )
+                    writer_of[name] = member.name

@@ -1,0 +1,114 @@
+"""Copies enabled inputs from the robot to a controller's body, and its outputs back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
+
+from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.plugin import ControllerIO
+
+Copy = Callable[[], None]
+
+JOINT_INPUTS = {
+    StateFlag.JOINT_DISPLACEMENT: 'q',
+    StateFlag.JOINT_VELOCITY: 'dq',
+    StateFlag.JOINT_ACCELERATION: 'ddq',
+    StateFlag.JOINT_EFFORT: 'u',
+}
+JOINT_OUTPUTS = {
+    StateFlag.JOINT_DISPLACEMENT: 'q_target',
+    StateFlag.JOINT_VELOCITY: 'dq_target',
+    StateFlag.JOINT_ACCELERATION: 'ddq',
+    StateFlag.JOINT_EFFORT: 'u',
+}
+LINK_VALUES = {
+    StateFlag.LINK_POSITION: ('R', 'p'),
+    StateFlag.LINK_TWIST: ('v', 'w'),
+    StateFlag.LINK_ACCELERATION: ('dv', 'dw'),
+}
+
+
+class IOTransfer:
+    """The copying for one controller, compiled once into a list of calls.
+
+    What a controller enabled is fixed when its initialize() has returned, so each tick only runs
+    through precomputed array copies.
+
+    Attributes:
+        inputs: calls that refresh the controller's body.
+        outputs: calls that hand its commands to the robot's body.
+    """
+
+    def __init__(self, io: ControllerIO, robot: Body) -> None:
+        """Compile the copies between `io.body` and the robot's body."""
+        self._robot = robot
+        self._own = io.body
+        self.inputs: list[Copy] = []
+        self.outputs: list[Copy] = []
+        self._compile_inputs(io)
+        self._compile_outputs(io)
+
+    def _compile_inputs(self, io: ControllerIO) -> None:
+        flags_of = {self._own.link(name): flags for name, flags in io.inputs.items()}
+        for flag, array in JOINT_INPUTS.items():
+            joints = [link for link, flags in flags_of.items() if flags & flag]
+            self.inputs += joint_copies(self._own, self._robot, array, joints)
+        for link, flags in flags_of.items():
+            source = self._robot.links[link.index]
+            for flag, names in LINK_VALUES.items():
+                if flags & flag:
+                    self.inputs.append(partial(_copy_link_values, link, source, names))
+            if flags & StateFlag.LINK_EXT_WRENCH:
+                self.inputs.append(partial(np.copyto, link.F_ext, source.F_ext))
+            if flags & StateFlag.LINK_CONTACT_STATE:
+                self.inputs.append(partial(_copy_contacts, link, source))
+
+    def _compile_outputs(self, io: ControllerIO) -> None:
+        links = sorted((self._own.link(name) for name in io.outputs), key=lambda ln: ln.index)
+        for flag, array in JOINT_OUTPUTS.items():
+            # q_target goes along in every mode: where it is no command it is the reference.
+            joints = [link for link in links if link.actuation_mode & flag or array == 'q_target']
+            self.outputs += joint_copies(self._robot, self._own, array, joints)
+        for link in links:
+            target = self._robot.links[link.index]
+            for flag, names in LINK_VALUES.items():
+                if link.actuation_mode & flag:
+                    self.outputs.append(partial(_copy_link_values, target, link, names))
+            if link.actuation_mode & StateFlag.LINK_EXT_WRENCH:
+                wrench = target.F_ext
+                # Controllers add up; the host has set the sum to 0 at the start of the tick.
+                self.outputs.append(partial(np.add, wrench, link.F_ext, wrench))
+
+
+def joint_slot(link: Link) -> int:
+    """Row of a link's joint in the joint arrays, virtual joints included; -1 for none."""
+    if link.index < 0:
+        return link.joint_id
+    return link.body.tree.joint_slots[link.index]
+
+
+def joint_copies(target: Body, source: Body, array: str, joints: Iterable[Link]) -> list[Copy]:
+    """Cheapest call that copies these joints' elements of a joint array; [] for no joint."""
+    slots = sorted({slot for slot in map(joint_slot, joints) if slot >= 0})
+    if not slots:
+        return []
+    to = target.joint_arrays[array].view(np.ndarray)
+    of = source.joint_arrays[array].view(np.ndarray)
+    first, end = slots[0], slots[-1] + 1
+    if end - first == len(slots):
+        return [partial(np.copyto, to[first:end], of[first:end])]
+    mask = np.zeros(len(to), dtype=bool)
+    mask[slots] = True
+    return [partial(np.copyto, to, of, where=mask)]
+
+
+def _copy_link_values(target: Link, source: Link, names: tuple[str, ...]) -> None:
+    for name in names:
+        setattr(target, name, getattr(source, name))
+
+
+def _copy_contacts(target: Link, source: Link) -> None:
+    target.contact_points = list(source.contact_points)

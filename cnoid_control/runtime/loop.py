@@ -1,0 +1,228 @@
+"""The loop: read, watch, control, limit, write."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from cnoid_control.body import Body
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.runtime.exceptions import BadCommands
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.tape import Tape
+
+
+class Limiter(Protocol):
+    """What stands between the controllers' commands and the robot."""
+
+    def restart(self) -> None:
+        """Start from the measured state and the present actuation modes."""
+
+    def apply(self, dt: float) -> bool:
+        """Limit the commands in the body, in place; False where they must not go on."""
+
+    def report(self) -> dict[str, dict[str, int]]:
+        """How often each limit has acted, by kind and joint; only those that did."""
+
+
+class Watchdog(Protocol):
+    """What decides whether the state is fit to be controlled on."""
+
+    def check(self, body: Body, time: float) -> bool:
+        """Whether the controllers are called in this tick; where not, commands are in `body`."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run has ended.
+
+    Attributes:
+        exit: 'completed' at the end of the time or on request, 'finished' where the controllers
+            had no more to do, 'failed' otherwise.
+        reason: what failed; empty otherwise.
+        interrupted: whether it ended on request.
+        ticks: number of ticks.
+        wall_time: duration of the ticks on the clock on the wall, pauses left out [s].
+        overruns: ticks that ended late, in real time.
+    """
+
+    exit: str
+    reason: str
+    interrupted: bool
+    ticks: int
+    wall_time: float
+    overruns: int
+
+
+class ControlLoop:
+    """One straight line that every tick walks, whatever is on the other end.
+
+    Attributes:
+        hardware: the robot.
+        host: the controllers.
+        limiter, watchdog: optional guards.
+        tape: where each tick is noted, if anywhere.
+        active_control_only: whether the run ends when every controller returns False in a tick.
+        tick: number of ticks so far.
+        overruns: ticks that ended late, in real time.
+        exhausted: whether the hardware has said that there is no next state.
+    """
+
+    def __init__(
+        self,
+        hardware: Hardware,
+        host: ControllerHost,
+        *,
+        limiter: Limiter | None = None,
+        watchdog: Watchdog | None = None,
+        tape: Tape | None = None,
+        active_control_only: bool = True,
+    ) -> None:
+        """Put the parts together; nothing is opened yet."""
+        self.hardware = hardware
+        self.host = host
+        self.limiter = limiter
+        self.watchdog = watchdog
+        self.tape = tape
+        self.active_control_only = active_control_only
+        self.tick = 0
+        self.overruns = 0
+        self.exhausted = False
+        self._wall_time = 0.0
+        self._stop_requested = False
+        self._paused = False
+        self._wake = threading.Event()
+
+    def open(self) -> None:
+        """Bring the controllers and the robot to where the first tick can be taken.
+
+        Raises:
+            NoControllerLeft: no controller wants to run.
+            HardwareError: the robot lacks what the controllers ask for.
+        """
+        self.host.configure()
+        self.hardware.open(self.host.initialize())
+        if self.limiter is not None:
+            self.limiter.restart()
+        self.host.start()
+
+    def step(self) -> bool:
+        """Walk one tick.
+
+        Returns:
+            Whether there is to be another one.
+
+        Raises:
+            ControllerFailed: a controller failed.
+            HardwareError: the robot failed.
+            BadCommands: commands are no numbers.
+        """
+        hardware = self.hardware
+        if not hardware.read():
+            self.exhausted = True
+            return False
+        body = hardware.body
+        now = hardware.time
+        go_on = True
+        if self.watchdog is None or self.watchdog.check(body, now):
+            go_on = self.host.control(self.tick, now)
+        if self.tape is not None:
+            self.tape.record(now)
+        if self.limiter is not None and not self.limiter.apply(hardware.time_step):
+            raise BadCommands(self.tick)
+        hardware.write()
+        self.tick += 1
+        return go_on or not self.active_control_only
+
+    def run(self, duration: float = math.inf, real_time: bool = False) -> RunOutcome:
+        """Open, take ticks until the time is over, nobody has more to do or a stop, and close.
+
+        Args:
+            duration: simulated time to run for [s].
+            real_time: wait so that ticks come at the pace of the clock on the wall.
+        """
+        exit_, reason = 'completed', ''
+        try:
+            self.open()
+            if not self._take_ticks(duration, real_time) and not self.exhausted:
+                exit_ = 'finished'
+        except CnoidControlError as error:
+            exit_, reason = 'failed', str(error)
+        finally:
+            self.close()
+        return RunOutcome(
+            exit_, reason, self._stop_requested, self.tick, self._wall_time, self.overruns
+        )
+
+    def _take_ticks(self, duration: float, real_time: bool) -> bool:
+        period = self.hardware.time_step
+        last = math.inf if math.isinf(duration) else round(duration / period)
+        step = self.step
+        clock = time.perf_counter
+        begin = clock()
+        deadline = begin
+        try:
+            while self.tick < last and not self._stop_requested:
+                if self._paused:
+                    halted = clock()
+                    self._wait_for_resume()
+                    begin += clock() - halted
+                    deadline += clock() - halted
+                    continue
+                if not step():
+                    return False
+                if real_time:
+                    deadline += period
+                    deadline = self._keep_pace(deadline)
+            return True
+        finally:
+            self._wall_time = clock() - begin
+
+    def _keep_pace(self, deadline: float) -> float:
+        ahead = deadline - time.perf_counter()
+        if ahead < 0.0:
+            self.overruns += 1
+            # Start afresh rather than chase lost time with a burst of ticks.
+            return time.perf_counter()
+        time.sleep(ahead)
+        return deadline
+
+    # --- from other threads -------------------------------------------------------------------
+
+    def request_stop(self) -> None:
+        """End the run after the present tick."""
+        self._stop_requested = True
+        self._wake.set()
+
+    def pause(self) -> None:
+        """Halt before the next tick, and tell the controllers."""
+        self._wake.clear()
+        self._paused = True
+
+    def resume(self) -> None:
+        """Go on after a pause, and tell the controllers."""
+        self._paused = False
+        self._wake.set()
+
+    def _wait_for_resume(self) -> None:
+        self.host.pause()
+        while self._paused and not self._stop_requested:
+            self._wake.wait(0.1)
+        if not self._stop_requested:
+            self.host.resume()
+
+    def close(self) -> None:
+        """Stop the controllers and leave the robot; every part of it is reached."""
+        try:
+            self.host.stop()
+        finally:
+            try:
+                self.hardware.close()
+            finally:
+                self.host.unconfigure()
+                if self.tape is not None:
+                    self.tape.flush()

@@ -1,0 +1,68 @@
+"""A robot for tests of the loop: it stays where it is and notes what it is told."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.hardware.hardware import IORequest
+
+
+def two_joint_body() -> Body:
+    """Fixed base with two revolute joints."""
+    base = LinkDescription('base', joint_type=JointType.FIXED)
+    links = [base]
+    for i, parent in enumerate(('base', 'arm0')):
+        links.append(
+            LinkDescription(
+                f'arm{i}',
+                parent=parent,
+                joint_name=f'joint{i}',
+                joint_type=JointType.REVOLUTE,
+                joint_id=i,
+                translation=np.array([0.0, 0.0, 0.3]),
+            )
+        )
+    return Body(BodyDescription('arm', links))
+
+
+class FakeHardware:
+    """Gives the states that a test has prepared and keeps the commands."""
+
+    name = 'fake'
+
+    def __init__(self, body: Body, states: int = 1000, time_step: float = 0.01) -> None:
+        """Prepare so many states; q counts the ticks, dq is -q."""
+        self.body = body
+        self.time_step = time_step
+        self.time = 0.0
+        self.states = states
+        self.request: IORequest | None = None
+        self.written: list[dict[str, np.ndarray]] = []
+        self.calls: list[str] = []
+        self.tick = 0
+
+    def open(self, request: IORequest) -> None:
+        """Note the request."""
+        self.calls.append('open')
+        self.request = request
+
+    def read(self) -> bool:
+        """Move on by one tick."""
+        if self.tick == self.states:
+            return False
+        self.time = self.tick * self.time_step
+        self.body.q[:] = self.tick + np.arange(self.body.num_joints) * 0.1
+        self.body.dq[:] = -self.body.q
+        self.tick += 1
+        return True
+
+    def write(self) -> None:
+        """Note the commands."""
+        names = ('q_target', 'dq_target', 'u')
+        self.written.append({name: getattr(self.body, name).copy() for name in names})
+
+    def close(self) -> None:
+        """Note it."""
+        self.calls.append('close')

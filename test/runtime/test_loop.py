@@ -1,0 +1,283 @@
+"""The loop: order of a tick, ends of a run, and that closing is always reached."""
+
+from __future__ import annotations
+
+import io
+import threading
+
+import numpy as np
+import pytest
+from fake_hardware import FakeHardware, two_joint_body
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.tape import Tape
+
+
+class Counter(SimpleController):
+    """Torque that counts ticks; ends after `last` of them."""
+
+    def __init__(self, last: int = 10**9) -> None:
+        self.last = last
+        self.ticks = 0
+        self.calls: list[str] = []
+
+    def initialize(self, io) -> bool:
+        """Command torques and read angles."""
+        self.io = io
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
+            io.enable_io(joint)
+        return True
+
+    def control(self) -> bool:
+        """Count."""
+        self.ticks += 1
+        self.io.body.u[:] = self.ticks
+        return self.ticks < self.last
+
+    def stop(self) -> None:
+        """Note it."""
+        self.calls.append('stop')
+
+    def pause(self) -> None:
+        """Note it."""
+        self.calls.append('pause')
+
+    def resume(self) -> bool:
+        """Note it."""
+        self.calls.append('resume')
+        return True
+
+
+def make_loop(*controllers: SimpleController, **options) -> ControlLoop:
+    """Loop on a fake robot; controllers are named a, b, ..."""
+    hardware = FakeHardware(two_joint_body(), states=options.pop('states', 1000))
+    hosted = [HostedController('abc'[i], one) for i, one in enumerate(controllers)]
+    host = ControllerHost(hosted, hardware.body, hardware.time_step, io.StringIO())
+    return ControlLoop(hardware, host, **options)
+
+
+def test_runs_for_the_duration():
+    """A duration is turned into ticks; the exit is 'completed'."""
+    controller = Counter()
+    loop = make_loop(controller)
+    outcome = loop.run(duration=0.25)
+    assert (outcome.exit, outcome.ticks, controller.ticks) == ('completed', 25, 25)
+    assert not outcome.interrupted
+    assert loop.hardware.calls == ['open', 'close']
+    np.testing.assert_array_equal(loop.hardware.written[-1]['u'], [25.0, 25.0])
+
+
+def test_finishes_when_every_controller_has_no_more_to_do():
+    """With active control only, the tick in which all return False is written and the last."""
+    short, long = Counter(3), Counter(7)
+    loop = make_loop(short, long)
+    outcome = loop.run()
+    assert (outcome.exit, outcome.ticks) == ('finished', 7)
+    assert short.ticks == 7, 'a controller that returned False is still called'
+    assert len(loop.hardware.written) == 7
+
+
+def test_false_is_ignored_without_active_control_only():
+    """control() may return False for ever where the run does not depend on it."""
+    controller = Counter(1)
+    outcome = make_loop(controller, active_control_only=False).run(duration=0.1)
+    assert (outcome.exit, controller.ticks) == ('completed', 10)
+
+
+def test_ends_with_the_hardware():
+    """A robot that has no next state completes the run."""
+    outcome = make_loop(Counter(), states=5).run()
+    assert (outcome.exit, outcome.ticks) == ('completed', 5)
+
+
+def test_failing_controller_is_named_and_stopped():
+    """An exception in control() fails the run, names controller, phase and tick, and stops."""
+
+    class Failing(Counter):
+        def control(self) -> bool:
+            if self.ticks == 4:
+                raise ValueError('lost my way')
+            return super().control()
+
+    good, bad = Counter(), Failing()
+    loop = make_loop(good, bad)
+    outcome = loop.run(duration=1.0)
+    assert outcome.exit == 'failed'
+    assert outcome.reason == "controller 'b', control() at tick 4: raised ValueError: lost my way"
+    assert good.calls == bad.calls == ['stop']
+    assert loop.hardware.calls == ['open', 'close']
+    assert len(loop.hardware.written) == 4
+
+
+def test_result_that_is_no_bool_fails_the_run():
+    """A forgotten return statement is not taken for an answer."""
+
+    class Forgetful(Counter):
+        def control(self):
+            super().control()
+
+    outcome = make_loop(Forgetful()).run()
+    assert outcome.exit == 'failed'
+    assert 'returned None; it must return True or False' in outcome.reason
+    assert outcome.ticks == 0
+
+
+def test_numpy_bools_are_bools():
+    """A comparison of array elements is a good result."""
+
+    class Numpy(Counter):
+        def control(self):
+            super().control()
+            return np.float64(self.ticks) < 3
+
+    assert make_loop(Numpy()).run().ticks == 3
+
+
+def test_fails_when_no_controller_is_left():
+    """A run without a controller does not begin, and says why."""
+
+    class Refusing(Counter):
+        def initialize(self, io) -> bool:
+            return False
+
+    outcome = make_loop(Refusing()).run()
+    assert outcome.exit == 'failed'
+    assert outcome.reason == (
+        "no controller is left to run: controller 'a', initialize(): returned False"
+    )
+
+
+def test_stops_on_request():
+    """A request from within or outside ends the run after the tick, as completed."""
+
+    class Stopping(Counter):
+        def control(self) -> bool:
+            if self.ticks == 8:
+                loop.request_stop()
+            return super().control()
+
+    loop = make_loop(Stopping())
+    outcome = loop.run()
+    assert (outcome.exit, outcome.ticks, outcome.interrupted) == ('completed', 9, True)
+
+
+def test_pause_halts_and_resume_goes_on():
+    """Controllers hear of the pause when the loop has halted, and of its end."""
+    reached = threading.Event()
+
+    class Pausing(Counter):
+        def control(self) -> bool:
+            if self.ticks == 3:
+                loop.pause()
+            return super().control()
+
+        def pause(self) -> None:
+            super().pause()
+            reached.set()
+
+    controller = Pausing()
+    loop = make_loop(controller)
+    thread = threading.Thread(target=loop.run, args=(0.1,))
+    thread.start()
+    assert reached.wait(5.0)
+    assert controller.ticks == 4
+    loop.resume()
+    thread.join(5.0)
+    assert controller.ticks == 10
+    assert controller.calls == ['pause', 'resume', 'stop']
+
+
+def test_stop_ends_a_pause():
+    """A paused run can be stopped; it is not resumed first."""
+    controller = Counter()
+    loop = make_loop(controller)
+    loop.pause()
+    threading.Timer(0.05, loop.request_stop).start()
+    assert loop.run().ticks == 0
+    assert controller.calls == ['pause', 'stop']
+
+
+def test_guards_stand_in_their_places():
+    """The watchdog decides before the controllers, the limiter works on their commands."""
+
+    class Guard:
+        def __init__(self) -> None:
+            self.applied: list[float] = []
+
+        def check(self, body, time) -> bool:
+            return time < 0.05
+
+        def restart(self) -> None:
+            self.applied.clear()
+
+        def apply(self, dt: float) -> bool:
+            body = loop.hardware.body
+            self.applied.append(float(body.u[0]))
+            np.clip(body.u, -3.0, 3.0, out=body.u)
+            return True
+
+        def report(self):
+            return {}
+
+    controller, guard = Counter(), Guard()
+    loop = make_loop(controller, limiter=guard, watchdog=guard)
+    loop.run(duration=0.08)
+    assert controller.ticks == 5
+    assert guard.applied[:5] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [written['u'][0] for written in loop.hardware.written][:5] == [1, 2, 3, 3, 3]
+
+
+def test_limiter_ends_the_run():
+    """Commands that the limiter cannot let go on fail the run."""
+
+    class Guard:
+        def restart(self) -> None:
+            pass
+
+        def apply(self, dt: float) -> bool:
+            return False
+
+        def report(self):
+            return {}
+
+    outcome = make_loop(Counter(), limiter=Guard()).run()
+    assert outcome.exit == 'failed'
+    assert 'not finite' in outcome.reason
+
+
+@pytest.mark.parametrize('ticks', [3, 256, 300])
+def test_tape_has_a_row_for_each_tick(ticks):
+    """Every tick is on the tape: full blocks and the last, shorter one."""
+    loop = make_loop(Counter(ticks))
+    loop.tape = Tape(loop.hardware.body)
+    blocks: list[np.ndarray] = []
+    loop.tape.listeners.append(blocks.append)
+    loop.run()
+    rows = np.concatenate(blocks)
+    columns = loop.tape.columns
+    assert len(rows) == ticks
+    np.testing.assert_allclose(rows[:, columns['time']].ravel(), np.arange(ticks) * 0.01)
+    np.testing.assert_array_equal(rows[:, columns['q']][:, 0], np.arange(ticks))
+    np.testing.assert_array_equal(rows[:, columns['u']][:, 0], 1 + np.arange(ticks))
+
+
+def test_close_is_reached_whatever_fails():
+    """A controller that fails in stop keeps nobody from being stopped."""
+
+    class Failing(Counter):
+        def stop(self) -> None:
+            raise RuntimeError('no')
+
+    bad, good = Failing(), Counter()
+    loop = make_loop(bad, good)
+    outcome = loop.run(duration=0.02)
+    assert outcome.exit == 'completed'
+    assert good.calls == ['stop']
+    assert loop.hardware.calls == ['open', 'close']
+    assert [str(error) for error in loop.host.errors] == [
+        "controller 'a', stop(): raised RuntimeError: no"
+    ]
