@@ -19,7 +19,6 @@ from cnoid_control.body.link import WORLD_ALIGNED, Link
 DeviceT = TypeVar('DeviceT', bound=Device)
 
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
-GAIN_ARRAYS = ('kp', 'ki', 'kd')
 LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
 JOINT_ARRAYS = frozenset(STATE_ARRAYS + LIMIT_ARRAYS)
 
@@ -48,7 +47,6 @@ class Body:
         ddq: joint accelerations [rad/s^2] or [m/s^2].
         u: joint efforts [N m] or [N].
         q_target, dq_target: commanded displacements and velocities.
-        kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
         q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
         root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
@@ -65,9 +63,6 @@ class Body:
     u: np.ndarray
     q_target: np.ndarray
     dq_target: np.ndarray
-    kp: np.ndarray
-    ki: np.ndarray
-    kd: np.ndarray
     q_lower: np.ndarray
     q_upper: np.ndarray
     dq_lower: np.ndarray
@@ -101,7 +96,7 @@ class Body:
     def _make_arrays(self) -> None:
         tree = self.tree
         self.joint_arrays: dict[str, np.ndarray] = {}
-        for name in STATE_ARRAYS + GAIN_ARRAYS:
+        for name in STATE_ARRAYS:
             self.joint_arrays[name] = np.zeros(tree.num_slots)
         for name in LIMIT_ARRAYS:
             unlimited = -np.inf if name.endswith('lower') else np.inf

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.ros.cdr import NANOSECONDS, STAMP
+from cnoid_control.ros.cdr import NANOSECONDS, STAMP, CdrCursor
 from cnoid_control.ros.joint_state_layout import find_layout
 
 
@@ -58,7 +58,52 @@ class JointStateEncoder:
             if field in places
         }
 
+    def encode_values(self, field: str, values: np.ndarray, stamp: int) -> bytes:
+        """Bytes of the message with these values in one array and this stamp [ns]."""
+        self.values[field][:] = values
+        return self.encode(stamp)
+
     def encode(self, stamp: int) -> bytes:
         """Bytes of the message with the numbers in `values` and this stamp [ns]."""
         struct.pack_into('<iI', self._bytes, STAMP, *divmod(stamp, NANOSECONDS))
+        return bytes(self._bytes)
+
+
+class PointEncoder:
+    """trajectory_msgs/JointTrajectory messages of one point, to be reached in one period."""
+
+    def __init__(self, names: Sequence[str], interface: str, time_from_start: float) -> None:
+        """Prepare the message; the stamp stays 0, which means now.
+
+        Args:
+            names: joints, in the order of the values.
+            interface: 'position', 'velocity' or 'effort'.
+            time_from_start: time in which the point is to be reached [s].
+        """
+        from rclpy.serialization import serialize_message
+        from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+        field = {'position': 'positions', 'velocity': 'velocities', 'effort': 'effort'}[interface]
+        point: Any = JointTrajectoryPoint(**{field: [0.0] * len(names)})
+        seconds, nanoseconds = divmod(round(time_from_start * NANOSECONDS), NANOSECONDS)
+        point.time_from_start.sec = seconds
+        point.time_from_start.nanosec = nanoseconds
+        message = JointTrajectory(joint_names=list(names), points=[point])
+        self._bytes = bytearray(serialize_message(message))
+        cursor = CdrCursor(bytes(self._bytes))
+        cursor.header()
+        for _ in range(cursor.integer()):
+            cursor.string()
+        cursor.integer()
+        begin = 0
+        for name in ('positions', 'velocities', 'accelerations', 'effort'):
+            count = cursor.integer()
+            at = cursor.skip(count, 8)
+            if name == field:
+                begin = at
+        self._values = np.frombuffer(self._bytes, np.float64, len(names), begin)
+
+    def encode(self, values: np.ndarray) -> bytes:
+        """Bytes of the message with these values."""
+        self._values[:] = values
         return bytes(self._bytes)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from cnoid_control.exceptions import CnoidControlError
+from collections.abc import Iterable
+
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.hardware.exceptions import HardwareError
 
 
 class RosError(CnoidControlError):
@@ -11,3 +14,111 @@ class RosError(CnoidControlError):
 
 class MalformedMessage(RosError):
     """Bytes that are not a message of the expected type."""
+
+
+class ServiceUnavailable(HardwareError, RosError):
+    """A service that did not answer."""
+
+    def __init__(self, name: str, timeout: float, reason: str) -> None:
+        """Name the service, how long it was waited for and what happened."""
+        self.name = name
+        super().__init__(f'service {name!r}: {reason} within {timeout:g} s')
+
+
+class NoJointStates(HardwareError, RosError):
+    """Joint states that did not come, or not complete."""
+
+    def __init__(self, topic: str, timeout: float, reason: str) -> None:
+        """Name the topic, how long it was waited for and what came instead."""
+        self.topic = topic
+        super().__init__(f'topic {topic!r}: no complete joint state in {timeout:g} s: {reason}')
+
+
+class MissingChannel(HardwareError, RosError):
+    """Something that a controller reads and that nobody publishes."""
+
+    def __init__(self, what: str, topic: str, reason: str) -> None:
+        """Name what is read, the topic and what is wrong with it."""
+        super().__init__(f'{what} is read, but topic {topic!r} {reason}')
+
+
+class TwoPublishers(HardwareError, RosError):
+    """A topic that must have one publisher and has several."""
+
+    def __init__(self, topic: str, nodes: Iterable[str]) -> None:
+        """Name the topic and the nodes that publish it."""
+        super().__init__(
+            f'topic {topic!r} has several publishers: {", ".join(nodes)}; '
+            'the state of the robot must come from one'
+        )
+
+
+class WrongTopicType(HardwareError, RosError):
+    """A topic that carries another type than is needed."""
+
+    def __init__(self, what: str, topic: str, found: Iterable[str], wanted: Iterable[str]) -> None:
+        """Name the topic, what it carries and what it should."""
+        super().__init__(f'{what}: topic {topic!r} carries {", ".join(found)}; {choices(wanted)}')
+
+
+class UncommandedJoint(HardwareError, RosError):
+    """A joint that no taker of commands takes in the mode that is needed."""
+
+    def __init__(self, joints: Iterable[str], interface: str, takers: Iterable[str]) -> None:
+        """Name the joints, the interface and the takers that there are."""
+        super().__init__(
+            f'no {interface} command can be given to {", ".join(joints)}: '
+            f'no taker of {interface} commands has them; takers of commands: '
+            f'{", ".join(takers) or "none"}'
+        )
+
+
+class ForeignJoints(HardwareError, RosError):
+    """A controller that commands joints which the robot does not have."""
+
+    def __init__(self, taker: str, joints: Iterable[str], known: Iterable[str]) -> None:
+        """Name the controller, the joints and those that there are."""
+        super().__init__(
+            f'{taker!r} takes commands for {", ".join(joints)}, which are not joints of the '
+            f'robot; {choices(known)}'
+        )
+
+
+class SharedJoint(HardwareError, RosError):
+    """A joint that two active takers of commands would command."""
+
+    def __init__(self, joint: str, takers: Iterable[str]) -> None:
+        """Name the joint and the takers."""
+        super().__init__(
+            f'joint {joint!r} would be commanded by {" and by ".join(takers)}; give each taker '
+            'its own joints under hardware.ros2_control.commands'
+        )
+
+
+class UnusableController(HardwareError, RosError):
+    """A ros2_control controller that cannot take commands."""
+
+    def __init__(self, name: str, reason: str, known: Iterable[str]) -> None:
+        """Name the controller, what is wrong and the controllers that there are."""
+        super().__init__(f'controller {name!r} {reason}; {choices(known)}')
+
+
+class SwitchRefused(HardwareError, RosError):
+    """controller_manager did not switch."""
+
+    def __init__(self, activate: Iterable[str], deactivate: Iterable[str], message: str) -> None:
+        """Name both lists and the manager's own words."""
+        super().__init__(
+            f'controller_manager refused to activate [{", ".join(activate)}] and deactivate '
+            f'[{", ".join(deactivate)}]: {message or "no reason given"}'
+        )
+
+
+class MissingInterfaces(HardwareError, RosError):
+    """A message package that is not installed."""
+
+    def __init__(self, package: str, purpose: str) -> None:
+        """Name the package and what needs it."""
+        super().__init__(
+            f'{purpose} needs the message package {package!r}, which is not installed'
+        )

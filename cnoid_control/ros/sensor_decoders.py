@@ -63,12 +63,16 @@ class NumbersDecoder(SensorDecoder):
         if key != self._known:
             cursor = CdrCursor(data)
             cursor.header()
+            self._skip_names(cursor)
             self._begin = cursor.skip(self.size, 8)
             self._order = cursor.order
             self._dtype = np.dtype(cursor.order + 'f8')
             self._known = key
         self.stamp = read_stamp(data, self._order)
         self.numbers[:] = np.frombuffer(data, self._dtype, self.size, self._begin)
+
+    def _skip_names(self, cursor: CdrCursor) -> None:
+        """Pass what is between the header and the numbers."""
 
 
 class ImuDecoder(NumbersDecoder):
@@ -112,6 +116,31 @@ class WrenchDecoder(NumbersDecoder):
 
     type_name = 'geometry_msgs/msg/WrenchStamped'
     size = 6
+
+
+class OdometryDecoder(NumbersDecoder):
+    """nav_msgs/Odometry.
+
+    Attributes:
+        position: in the header's frame [m]; a view on `numbers`.
+        orientation: quaternion x, y, z, w.
+        linear, angular: velocity in the axes of the child frame [m/s], [rad/s].
+    """
+
+    type_name = 'nav_msgs/msg/Odometry'
+    # A pose of seven and a twist of six, each followed by a covariance of thirty-six.
+    size = 85
+
+    def __init__(self) -> None:
+        """Know nothing of the messages yet."""
+        super().__init__()
+        self.position = self.numbers[0:3]
+        self.orientation = self.numbers[3:7]
+        self.linear = self.numbers[43:46]
+        self.angular = self.numbers[46:49]
+
+    def _skip_names(self, cursor: CdrCursor) -> None:
+        cursor.string()
 
 
 class RangeDecoder(SensorDecoder):

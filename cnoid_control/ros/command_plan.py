@@ -1,0 +1,173 @@
+"""Who takes the commands of which joints, and the switching to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rclpy.node import Node
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.hardware.exceptions import UnsupportedChannel
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.ros.command_channels import CommandChannel
+from cnoid_control.ros.controller_manager import ControllerManager
+from cnoid_control.ros.exceptions import (
+    ForeignJoints,
+    MissingInterfaces,
+    ServiceUnavailable,
+    SharedJoint,
+    UncommandedJoint,
+)
+from cnoid_control.ros.ros2_control_parameters import (
+    CommandParameters,
+    Ros2ControlParameters,
+    default_commands,
+)
+from cnoid_control.ros.service_caller import ServiceCaller
+
+INTERFACE_OF_MODE = {
+    StateFlag.JOINT_EFFORT: 'effort',
+    StateFlag.JOINT_DISPLACEMENT: 'position',
+    StateFlag.JOINT_VELOCITY: 'velocity',
+}
+
+
+@dataclass
+class CommandPlan:
+    """The channels that one set of controllers needs."""
+
+    channels: list[CommandChannel] = field(default_factory=list)
+
+
+class Commander:
+    """Finds takers of commands, has them activated and released; never in the loop thread.
+
+    Attributes:
+        manager: controller_manager; None where there is none.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        body: Body,
+        parameters: Ros2ControlParameters,
+        time_step: float,
+        caller: ServiceCaller,
+    ) -> None:
+        """Know the takers that the configuration gives."""
+        self.manager: ControllerManager | None = None
+        self._takers = parameters.commands or default_commands()
+        self._node = node
+        self._body = body
+        self._parameters = parameters
+        self._time_step = time_step
+        self._caller = caller
+        self._channels: dict[str, CommandChannel] = {}
+        self._joints: dict[str, list[str]] = {}
+
+    def plan(self, request: IORequest) -> CommandPlan:
+        """Channels for the joints that are commanded.
+
+        Raises:
+            HardwareError: a joint cannot be commanded as is asked for, and why.
+        """
+        self._find_manager()
+        wanted = self._wanted(request)
+        plan = CommandPlan()
+        for interface, joints in wanted.items():
+            takers = self._takers_of(interface, joints)
+            plan.channels += [self._channel(name, taker) for name, taker in takers.items()]
+        self._check_shared(plan)
+        return plan
+
+    def activate(self, plan: CommandPlan) -> None:
+        """Have the plan's controllers active, and no other one on their joints; confirmed.
+
+        Raises:
+            HardwareError: controller_manager did not do it.
+        """
+        names = [one.name for one in plan.channels if self._takers[one.name].type != 'joint_state']
+        if self.manager is not None and names:
+            self.manager.use(names)
+
+    def release(self) -> None:
+        """Deactivate what was activated from here."""
+        if self.manager is None:
+            return
+        try:
+            self.manager.release()
+        except ServiceUnavailable as error:
+            self._node.get_logger().warning(f'controllers are left active: {error}')
+
+    def close(self) -> None:
+        """Stop advertising."""
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+
+    def _find_manager(self) -> None:
+        name = self._parameters.controller_manager
+        if self.manager is not None or not name:
+            return
+        manager = ControllerManager(name, self._caller)
+        try:
+            if manager.is_there():
+                self.manager = manager
+                return
+        except MissingInterfaces as error:
+            self._node.get_logger().warning(f'{error}; commands go to plain topics')
+            return
+        self._node.get_logger().info(f'no {name!r} is there: commands go to plain topics')
+
+    def _wanted(self, request: IORequest) -> dict[str, list[str]]:
+        wanted: dict[str, list[str]] = {}
+        for name, mode in request.outputs.items():
+            interface = INTERFACE_OF_MODE.get(StateFlag(mode & ~StateFlag.HIGH_GAIN_ACTUATION))
+            link = self._body.link(name)
+            if interface is None or link.joint_id < 0:
+                known = [flag.name for flag in INTERFACE_OF_MODE]
+                raise UnsupportedChannel(name, mode.name or mode, 'ros2_control', known)
+            wanted.setdefault(interface, []).append(link.joint_name)
+        return wanted
+
+    def _takers_of(self, interface: str, joints: list[str]) -> dict[str, CommandParameters]:
+        found = {}
+        left = set(joints)
+        for name, taker in self._takers.items():
+            if taker.interface == interface and left & set(self._joints_of(name, taker)):
+                found[name] = taker
+                left -= set(self._joints_of(name, taker))
+        if left:
+            raise UncommandedJoint(
+                [name for name in joints if name in left], interface, self._takers
+            )
+        return found
+
+    def _joints_of(self, name: str, taker: CommandParameters) -> list[str]:
+        if name in self._joints:
+            return self._joints[name]
+        known = [joint.joint_name for joint in self._body.joints if joint.name]
+        joints = taker.joints
+        if not joints and self.manager is not None and taker.type != 'joint_state':
+            joints = self.manager.joints(name)
+        joints = joints or known
+        foreign = [joint for joint in joints if joint not in known]
+        if foreign:
+            raise ForeignJoints(name, foreign, known)
+        self._joints[name] = joints
+        return joints
+
+    def _channel(self, name: str, taker: CommandParameters) -> CommandChannel:
+        if name not in self._channels:
+            self._channels[name] = CommandChannel(
+                self._node, name, taker, self._joints_of(name, taker), self._body, self._time_step
+            )
+        return self._channels[name]
+
+    def _check_shared(self, plan: CommandPlan) -> None:
+        taker_of: dict[int, str] = {}
+        for channel in plan.channels:
+            for joint in channel.joint_ids:
+                other = taker_of.setdefault(int(joint), channel.name)
+                if other != channel.name:
+                    raise SharedJoint(self._body.joints[joint].joint_name, [other, channel.name])

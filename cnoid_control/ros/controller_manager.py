@@ -1,0 +1,156 @@
+"""ros2_control's controller_manager, asked from outside the loop thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cnoid_control.ros.exceptions import (
+    MissingInterfaces,
+    SwitchRefused,
+    UnusableController,
+)
+from cnoid_control.ros.service_caller import ServiceCaller
+
+# How long a manager that may not be there is looked for [s].
+PRESENCE_TIMEOUT = 2.0
+SERVICE_TIMEOUT = 5.0
+
+
+class ControllerManager:
+    """Lists and switches controllers; `activated` is what this side has switched on.
+
+    Attributes:
+        activated: names of the controllers that were activated from here and still are.
+    """
+
+    def __init__(self, name: str, caller: ServiceCaller, timeout: float = SERVICE_TIMEOUT) -> None:
+        """Talk to the manager of that relative or absolute name."""
+        self.activated: list[str] = []
+        self._name = name
+        self._caller = caller
+        self._timeout = timeout
+
+    def is_there(self, timeout: float = PRESENCE_TIMEOUT) -> bool:
+        """Whether there is a manager.
+
+        Raises:
+            MissingInterfaces: controller_manager_msgs is not installed.
+        """
+        services = _services()
+        return self._caller.is_there(
+            services.ListControllers, f'{self._name}/list_controllers', timeout
+        )
+
+    def states(self) -> dict[str, Any]:
+        """The controllers by name: controller_manager_msgs/ControllerState each."""
+        services = _services()
+        answer = self._caller.call(
+            services.ListControllers,
+            f'{self._name}/list_controllers',
+            services.ListControllers.Request(),
+            self._timeout,
+        )
+        return {state.name: state for state in answer.controller}
+
+    def joints(self, controller: str) -> list[str]:
+        """The joints of a controller in its own order.
+
+        Raises:
+            ServiceUnavailable: the controller is not there.
+            UnusableController: it has no parameter `joints`.
+        """
+        from rcl_interfaces.srv import GetParameters
+
+        request = GetParameters.Request(names=['joints'])
+        answer = self._caller.call(
+            GetParameters, f'{controller}/get_parameters', request, self._timeout
+        )
+        joints = [name for value in answer.values for name in value.string_array_value]
+        if not joints:
+            raise UnusableController(controller, 'has no parameter `joints`', ())
+        return joints
+
+    def use(self, controllers: Iterable[str]) -> None:
+        """Have these controllers active, and no other one on what they command.
+
+        One call with both lists, STRICT: all or nothing, in one cycle of the manager.
+
+        Raises:
+            UnusableController: one of them is not loaded or not configured.
+            SwitchRefused: the manager did not switch.
+            ServiceUnavailable: the manager did not answer.
+        """
+        states = self.states()
+        wanted = list(controllers)
+        claimed: set[str] = set()
+        joints: set[str] = set()
+        for name in wanted:
+            if name not in states:
+                raise UnusableController(name, 'is not loaded', states)
+            if states[name].state not in ('active', 'inactive'):
+                raise UnusableController(name, f'is {states[name].state!r}', states)
+            claimed.update(states[name].required_command_interfaces)
+            joints.update(_joint(one) for one in states[name].required_command_interfaces)
+        activate = [name for name in wanted if states[name].state != 'active']
+        # Two controllers on the same joint's interfaces may both be active: name the other one.
+        deactivate = [
+            name
+            for name, state in states.items()
+            if name not in wanted
+            and state.state == 'active'
+            and any(one in claimed or _joint(one) in joints for one in state.claimed_interfaces)
+        ]
+        if activate or deactivate:
+            self.switch(activate, deactivate)
+
+    def switch(self, activate: list[str], deactivate: list[str]) -> None:
+        """Switch controllers on and off at once.
+
+        Raises:
+            SwitchRefused: the manager did not switch.
+            ServiceUnavailable: the manager did not answer.
+        """
+        services = _services()
+        request = services.SwitchController.Request(
+            activate_controllers=activate,
+            deactivate_controllers=deactivate,
+            strictness=services.SwitchController.Request.STRICT,
+        )
+        request.timeout.sec = int(self._timeout)
+        answer = self._caller.call(
+            services.SwitchController,
+            f'{self._name}/switch_controller',
+            request,
+            2.0 * self._timeout,
+        )
+        if not answer.ok:
+            raise SwitchRefused(activate, deactivate, getattr(answer, 'message', ''))
+        self.activated = [name for name in self.activated if name not in deactivate] + activate
+
+    def release(self) -> None:
+        """Deactivate what was activated from here.
+
+        Raises:
+            SwitchRefused: the manager did not switch.
+            ServiceUnavailable: the manager did not answer.
+        """
+        states = self.states()
+        mine = [
+            name for name in self.activated if name in states and states[name].state == 'active'
+        ]
+        if mine:
+            self.switch([], mine)
+        self.activated = []
+
+
+def _joint(interface: str) -> str:
+    return interface.rsplit('/', 1)[0]
+
+
+def _services() -> Any:
+    try:
+        from controller_manager_msgs import srv
+    except ImportError as error:
+        raise MissingInterfaces('controller_manager_msgs', 'switching of controllers') from error
+    return srv

@@ -1,0 +1,84 @@
+"""Options of a robot behind ros2_control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cnoid_control.parameters import parameter
+
+INTERFACES = ('effort', 'position', 'velocity')
+
+
+@dataclass
+class CommandParameters:
+    """A ros2_control controller, or a topic, that takes commands."""
+
+    interface: str = parameter('effort', 'what it commands', choices=INTERFACES)
+    type: str = parameter(
+        'forward',
+        'forward: Float64MultiArray; trajectory: JointTrajectory with one point; '
+        'joint_state: JointState',
+        choices=('forward', 'trajectory', 'joint_state'),
+    )
+    topic: str = parameter(
+        '',
+        'topic of the commands; by default <name>/commands, <name>/joint_trajectory or <name>',
+    )
+    joints: list[str] = parameter(
+        [], "joints in the controller's order; where empty, its own parameter `joints` is asked"
+    )
+
+
+def default_commands() -> dict[str, CommandParameters]:
+    """One forward controller for each interface."""
+    return {f'{name}_controller': CommandParameters(interface=name) for name in INTERFACES}
+
+
+@dataclass
+class Ros2ControlParameters:
+    """How the robot's topics are used."""
+
+    joint_states: str = parameter('joint_states', 'topic of the joint states')
+    odometry: str = parameter(
+        '', "topic of the root's pose and twist (nav_msgs/Odometry); empty for none"
+    )
+    commands: dict[str, CommandParameters] = parameter(
+        {},
+        'takers of commands by name; by default the forward controllers effort_controller, '
+        'position_controller and velocity_controller',
+    )
+    controller_manager: str = parameter(
+        'controller_manager', 'controller_manager that switches controllers; empty for none'
+    )
+    trigger: str = parameter(
+        'state',
+        'state: a tick for each fresh joint state; timer: a tick each period of a steady clock',
+        choices=('state', 'timer'),
+    )
+    decimation: int = parameter(
+        1, 'fresh joint states for each tick; the others are passed over', minimum=1
+    )
+    velocity: str = parameter(
+        'auto',
+        'message: from the joint states; difference: from positions and stamps; '
+        'auto: from the joint states where they have velocities',
+        choices=('auto', 'message', 'difference'),
+    )
+    lock_step: bool = parameter(
+        False, "whether the robot waits for each command: devices are read for the state's stamp"
+    )
+    startup_timeout: float = parameter(
+        10.0, 'longest wait for what is needed to start', unit='s', minimum=0.0
+    )
+    state_timeout: float = parameter(
+        0.05,
+        'longest wait for a joint state before the watchdog is asked',
+        unit='s',
+        minimum=0.001,
+    )
+    max_jump: float = parameter(
+        0.5, 'stamps that differ by more are a jump of the clock', unit='s', minimum=0.0
+    )
+    public_calls: bool = parameter(
+        False, 'use only public calls of rclpy in the loop thread; slower'
+    )
