@@ -245,3 +245,10 @@ class WrongArraySize(CnoidControlError, ValueError):
         super().__init__(
             f'body.{name} has shape {shape} and takes one number a joint, got {given}'
         )
+class MotionError(CnoidControlError):
+    """A recorded motion cannot be used."""
+
+    def __init__(self, source: str, message: str) -> None:
+        """Name the file and what is wrong with it."""
+        self.source = source
+        super().__init__(f'{source}: {message}')
