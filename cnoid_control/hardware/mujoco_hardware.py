@@ -8,11 +8,13 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch
+from cnoid_control.hardware.disturbance import Disturbance
+from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch, UnknownDevice
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.joint_commands import JointCommands
 from cnoid_control.hardware.link_inputs import LinkInputs
 from cnoid_control.hardware.link_outputs import LinkOutputs
+from cnoid_control.hardware.motion_sensors import MotionSensors
 from cnoid_control.hardware.mujoco_model import MujocoModel
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 
@@ -22,6 +24,9 @@ DIVERGENCE = {
     'a velocity': mujoco.mjtWarning.mjWARN_BADQVEL,
     'an acceleration': mujoco.mjtWarning.mjWARN_BADQACC,
 }
+
+# Names of the joints' own sensors in the options.
+JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
 
 logger = logging.getLogger(__name__)
 # Otherwise MuJoCo writes its warnings to a file of its own in the current folder.
@@ -71,11 +76,15 @@ class MujocoHardware:
         self._commands = JointCommands(self._mapping, self.data, body, parameters)
         self._inputs = LinkInputs(self._mapping, self.data, body)
         self._outputs = LinkOutputs(self._mapping, self.data, body)
+        self._sensors = MotionSensors(self._mapping, self.data, body, parameters, time_step)
         self._request = IORequest()
         self._initial = body.save_state()
         self._tick = 0
         self._fresh = True
         self._bind()
+        for name in parameters.sensors:
+            if name not in (known := [*JOINT_SENSORS, *(d.name for d in body.devices)]):
+                raise UnknownDevice(name, known)
 
     def _bind(self) -> None:
         """Cache the views that every tick uses."""
@@ -83,8 +92,8 @@ class MujocoHardware:
         size = arrays['q'].size
         # Without holes in the joint ids a take into the body's own array is all there is to do.
         self._slots = None if mapping.slots.size == size else mapping.slots
-        self._q, self._dq = arrays['q'], arrays['dq']
-        self._ddq, self._u = arrays['ddq'], arrays['u']
+        self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
+        self._q, self._dq, self._ddq, self._u = self._joint_values.values()
         self._qpos, self._qvel = data.qpos, data.qvel
         self._warnings = [(what, data.warning[int(kind)]) for what, kind in DIVERGENCE.items()]
 
@@ -105,10 +114,20 @@ class MujocoHardware:
             flags |= flag
         self._reads_acceleration = bool(flags & StateFlag.JOINT_ACCELERATION)
         self._reads_effort = bool(flags & StateFlag.JOINT_EFFORT)
+        known = [device.name for device in self.body.devices]
+        for name in request.devices:
+            if name not in known:
+                raise UnknownDevice(name, known)
+        self._joint_errors = [
+            (values, Disturbance(name, values.size, errors, self.time_step, self.parameters.seed))
+            for name, values in self._joint_values.items()
+            if (errors := self.parameters.sensors.get(name)) is not None
+        ]
         self._commands.open(request)
         self._outputs.open(request)
         self._inputs.open(request)
-        self._enable_sensors(self._inputs.reads_acceleration)
+        self._sensors.open(request.devices)
+        self._enable_sensors(self._inputs.reads_acceleration or self._sensors.active)
         mujoco.mj_forward(self.model, self.data)
         self._inputs.take_forces()
         self._take_state()
@@ -179,7 +198,10 @@ class MujocoHardware:
             self._gather(self.data.qacc, mapping.dofs, self._ddq)
         if self._reads_effort:
             self._gather(self.data.qfrc_actuator, mapping.dofs, self._u)
+        for values, errors in self._joint_errors:
+            values[:] = errors.apply(values)
         self._inputs.take_motion()
+        self._sensors.take()
 
     def _gather(self, source: np.ndarray, addresses: np.ndarray, target: np.ndarray) -> None:
         if self._slots is None:

@@ -8,6 +8,7 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import LinkDescription
 from cnoid_control.hardware.exceptions import SimulationModelError
+from cnoid_control.hardware.mujoco_devices import DeviceBuilder
 from cnoid_control.hardware.mujoco_geometry import GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 
@@ -24,6 +25,7 @@ class MujocoModel:
         slots: slots that have a joint, ascending; all but the holes in the joint ids.
         qpos: address in qpos of the joint of each of `slots`.
         dofs: address in qvel of the joint of each of `slots`.
+        devices: where the devices are in the model.
         free_root: whether the root moves freely; its qpos is then [0:7] and its qvel [0:6].
     """
 
@@ -46,10 +48,14 @@ class MujocoModel:
         self._spec.compiler.degree = False
         self._set_options(time_step)
         self._builder = GeometryBuilder(self._spec, body.description, parameters)
+        self.devices = DeviceBuilder(self._spec, parameters.exact_accelerometer)
         self.free_root = not body.is_fixed_root
         self._add_links()
         self._add_mimics()
         self._add_actuators()
+        for device in body.devices:
+            assert device.link is not None  # Every device of a body has one.
+            self.devices.add(self._bodies[device.link.index], device)
         # MuJoCo finds the accelerations of links only for a sensor that needs them.
         self._spec.add_sensor(
             type=mujoco.mjtSensor.mjSENS_FRAMELINACC,

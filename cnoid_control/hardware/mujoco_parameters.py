@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cnoid_control.hardware.disturbance import DisturbanceParameters
 from cnoid_control.parameters import parameter
 
 
@@ -54,4 +55,11 @@ class MujocoParameters:
     servo_damping: float = parameter(
         1e2, 'velocity gain of displacement and velocity servos', unit='N m s/rad', minimum=0.0
     )
+    exact_accelerometer: bool = parameter(
+        False, 'whether accelerometers feel their own place, not the origin of their link'
+    )
+    sensors: dict[str, DisturbanceParameters] = parameter(
+        {}, 'errors of sensors: by device name, or q, dq, ddq and u for those of the joints'
+    )
+    seed: int = parameter(0, 'seed of all noise', minimum=0)
     objects: dict[str, ObjectParameters] = parameter({}, 'things around the robot, by name')
