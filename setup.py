@@ -11,6 +11,7 @@ NAME = 'cnoid_control'
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
 CONTROLLERS: list[str] = [
     'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
+    'sr1_walk = cnoid_control.controllers.sr1_walk:SR1WalkPatternController',
 ]
 
 SCRIPTS = [
@@ -76,7 +77,7 @@ TEST = [
 ]
 
 EXTRAS = {
-    'sim': ['mujoco>=3.1'],
+    'sim': ['mujoco>=3.5'],
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'viewer': ['viser>=0.2'],
@@ -118,6 +119,7 @@ setup(
         *share('launch'),
         *share('config'),
         *share('urdf'),
+        *share('motion'),
     ],
     python_requires='>=3.10',
     install_requires=CORE,

@@ -245,6 +245,8 @@ class WrongArraySize(CnoidControlError, ValueError):
         super().__init__(
             f'body.{name} has shape {shape} and takes one number a joint, got {given}'
         )
+
+
 class MotionError(CnoidControlError):
     """A recorded motion cannot be used."""
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cnoid_control.plugin import SimpleController, StateFlag
-from cnoid_control.plugin.controller_io import ControllerIO
+from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
 
 LEG, ARM, WAIST = [8000.0] * 6, [3000.0] * 7, [8000.0] * 3
 PGAIN = np.array([*LEG, *ARM, *LEG, *ARM, *WAIST])

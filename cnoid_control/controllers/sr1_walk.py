@@ -10,8 +10,7 @@ from cnoid_control.body.joint_motion import load_motion
 from cnoid_control.controllers.sr1_minimum import DGAIN, PGAIN
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parameter
-from cnoid_control.plugin import SimpleController, StateFlag
-from cnoid_control.plugin.controller_io import ControllerIO
+from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
 from cnoid_control.share import shared_file
 
 ACTUATION = {
