@@ -38,11 +38,16 @@ class LinkInputs:
                 if request.inputs[link.name] & flag
             ]
 
+        def moving(flag: StateFlag) -> list[tuple[int, int]]:
+            # A free root is followed in any case.
+            follows_root = self._mapping.free_root
+            return [pair for pair in links_with(flag) if pair[0] or not follows_root]
+
         self._positions = [
             (index, self._data.xpos[body], self._data.xmat[body].reshape(3, 3))
-            for index, body in links_with(StateFlag.LINK_POSITION)
+            for index, body in moving(StateFlag.LINK_POSITION)
         ]
-        self._twists = links_with(StateFlag.LINK_TWIST)
+        self._twists = moving(StateFlag.LINK_TWIST)
         self._accelerations = links_with(StateFlag.LINK_ACCELERATION)
         self._touched: dict[int, Link] = {
             body: self._body.links[index]

@@ -95,6 +95,9 @@ class MujocoHardware:
         self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
         self._q, self._dq, self._ddq, self._u = self._joint_values.values()
         self._qpos, self._qvel = data.qpos, data.qvel
+        self._root_position, self._root_quaternion = data.qpos[:3], data.qpos[3:7]
+        self._root_velocity, self._root_spin = data.qvel[:3], data.qvel[3:6]
+        self._root_rotation = data.xmat[mapping.links[0]].reshape(3, 3)
         self._warnings = [(what, data.warning[int(kind)]) for what, kind in DIVERGENCE.items()]
 
     def open(self, request: IORequest) -> None:
@@ -198,6 +201,12 @@ class MujocoHardware:
             self._gather(self.data.qacc, mapping.dofs, self._ddq)
         if self._reads_effort:
             self._gather(self.data.qfrc_actuator, mapping.dofs, self._u)
+        if mapping.free_root:
+            body = self.body
+            rotation = self._root_rotation
+            body.set_root_pose(self._root_position, self._root_quaternion, rotation)
+            body.root_motion[0] = self._root_velocity
+            np.dot(rotation, self._root_spin, out=body.root_motion[1])
         for values, errors in self._joint_errors:
             values[:] = errors.apply(values)
         self._inputs.take_motion()
