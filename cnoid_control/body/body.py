@@ -19,6 +19,7 @@ from cnoid_control.body.link import WORLD_ALIGNED, Link
 DeviceT = TypeVar('DeviceT', bound=Device)
 
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
+GAIN_ARRAYS = ('kp', 'ki', 'kd')
 LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
 JOINT_ARRAYS = frozenset(STATE_ARRAYS + LIMIT_ARRAYS)
 
@@ -47,6 +48,7 @@ class Body:
         ddq: joint accelerations [rad/s^2] or [m/s^2].
         u: joint efforts [N m] or [N].
         q_target, dq_target: commanded displacements and velocities.
+        kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
         q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
         root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
@@ -63,6 +65,9 @@ class Body:
     u: np.ndarray
     q_target: np.ndarray
     dq_target: np.ndarray
+    kp: np.ndarray
+    ki: np.ndarray
+    kd: np.ndarray
     q_lower: np.ndarray
     q_upper: np.ndarray
     dq_lower: np.ndarray
@@ -96,7 +101,7 @@ class Body:
     def _make_arrays(self) -> None:
         tree = self.tree
         self.joint_arrays: dict[str, np.ndarray] = {}
-        for name in STATE_ARRAYS:
+        for name in STATE_ARRAYS + GAIN_ARRAYS:
             self.joint_arrays[name] = np.zeros(tree.num_slots)
         for name in LIMIT_ARRAYS:
             unlimited = -np.inf if name.endswith('lower') else np.inf
@@ -439,19 +444,6 @@ class Body:
         get = pin.getFrameClassicalAcceleration if rate else pin.getFrameVelocity
         motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
         return motion.angular if row else motion.linear
-
-    def set_root_pose(self, p: np.ndarray, quaternion: np.ndarray, R: np.ndarray) -> None:
-        """Put the root where a simulator says it is, in the cheapest way.
-
-        Args:
-            p: position in the world [m], shape (3,).
-            quaternion: orientation w x y z of unit length, shape (4,).
-            R: the same orientation as a matrix, shape (3, 3).
-        """
-        self._pin_q[:3] = p
-        self._pin_q[3:6] = quaternion[1:]
-        self._pin_q[6] = quaternion[0]
-        self._root_R = R.copy()
 
     def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
         """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""

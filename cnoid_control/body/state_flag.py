@@ -23,6 +23,10 @@ class StateFlag(IntFlag):
     LINK_CONTACT_STATE = 256
     HIGH_GAIN_ACTUATION = 512
 
+    # A joint commanded by displacement, velocity and effort at once has a PID actuator; its gains
+    # are part of the command.
+    JOINT_PID = JOINT_DISPLACEMENT | JOINT_VELOCITY | JOINT_EFFORT
+
     # Other names for the same channels.
     STATE_NONE = NONE
     NO_ACTUATION = NONE

@@ -10,6 +10,7 @@ from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco_model import MujocoModel
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.pid_actuators import PidActuators
 
 COMMAND_OF_MODE = {
     StateFlag.JOINT_EFFORT: 'u',
@@ -27,7 +28,8 @@ class JointCommands:
     """Moves the joint commands of a body to the actuators.
 
     Every joint has one actuator; its gains make it a motor (effort), a position servo
-    (displacement), or a position servo whose target is the integral of the commanded velocity.
+    (displacement), a position servo whose target is the integral of the commanded velocity, or
+    a PID actuator (all three at once).
     A command written in tick k acts in the physics of tick k + 1, or of tick k where the link is
     in no-delay mode.
     """
@@ -42,6 +44,7 @@ class JointCommands:
         """Attach to a simulation; nothing is actuated before `open`."""
         self._model = mapping.model
         self._mapping = mapping
+        self._data = data
         self._ctrl = data.ctrl
         self._body = body
         self._step = mapping.model.opt.timestep
@@ -49,6 +52,7 @@ class JointCommands:
         self._command = np.zeros(mapping.slots.size)
         self._copies: list[tuple[Index, np.ndarray, Index]] = []
         self._velocity = np.zeros(0, dtype=np.intp)
+        self._pid: PidActuators | None = None
         self._set_delay(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
 
     def open(self, request: IORequest) -> None:
@@ -77,9 +81,14 @@ class JointCommands:
         self._target_low = np.where(limited, low, -np.inf)
         self._target_high = np.where(limited, high, np.inf)
         names = [self._body.all_joints[slot].name for slot in slots]
-        commanded = np.flatnonzero(modes != 0)
-        at_once = np.array([names[row] in request.no_delay for row in commanded], dtype=bool)
-        self._set_delay(commanded[~at_once], commanded[at_once])
+        at_once = np.array([name in request.no_delay for name in names], dtype=bool)
+        pid = modes == StateFlag.JOINT_PID
+        commanded = (modes != 0) & ~pid
+        self._set_delay(np.flatnonzero(commanded & ~at_once), np.flatnonzero(commanded & at_once))
+        self._pid = None
+        if pid.any():
+            rows = np.flatnonzero(pid)
+            self._pid = PidActuators(self._mapping, self._data, self._body, rows, at_once[rows])
         self.write()
         self._apply(self._later)
 
@@ -89,9 +98,10 @@ class JointCommands:
             joint = self._body.all_joints[slot]
             flags = request.outputs.get(joint.name, StateFlag.NONE)
             mode = flags & ~(StateFlag.LINK_EXT_WRENCH | StateFlag.HIGH_GAIN_ACTUATION)
-            if mode and mode not in COMMAND_OF_MODE:
+            allowed = [*COMMAND_OF_MODE, StateFlag.JOINT_PID]
+            if mode and mode not in allowed:
                 raise UnsupportedChannel(
-                    joint.name, mode.name or mode, 'mujoco', [m.name for m in COMMAND_OF_MODE]
+                    joint.name, mode.name or mode, 'mujoco', [m.name for m in allowed]
                 )
             modes[row] = mode
         return modes
@@ -114,11 +124,15 @@ class JointCommands:
             self._command[rows] = commands[slots]
         if self._at_once is not None:
             self._apply(self._at_once)
+        if self._pid is not None:
+            self._pid.write()
 
     def latch(self) -> None:
         """Let the commands of the last `write` act from now on; called when a tick is over."""
         if self._later is not None:
             self._apply(self._later)
+        if self._pid is not None:
+            self._pid.latch()
 
     def _apply(self, rows: Index | None) -> None:
         if rows is None:
@@ -132,11 +146,13 @@ class JointCommands:
             self._ctrl[self._velocity] = self._target
 
     def integrate(self) -> None:
-        """Move the targets of the velocity servos by one physics step."""
+        """Move the targets of velocity servos and the integrals of PIDs by one physics step."""
         if self._velocity.size:
             self._target += self._rate * self._step
             np.clip(self._target, self._target_low, self._target_high, out=self._target)
             self._ctrl[self._velocity] = self._target
+        if self._pid is not None:
+            self._pid.integrate()
 
 
 def _index(rows: np.ndarray, size: int) -> Index:
