@@ -122,3 +122,11 @@ class MissingInterfaces(HardwareError, RosError):
         super().__init__(
             f'{purpose} needs the message package {package!r}, which is not installed'
         )
+
+
+class UnsupportedDevice(RosError):
+    """A device that no ROS message is known for."""
+
+    def __init__(self, device: object, known: Iterable[str]) -> None:
+        """Name the device and the kinds that can be served."""
+        super().__init__(f'no message for device {device!r}; {choices(known)}')

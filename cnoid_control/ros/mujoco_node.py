@@ -1,0 +1,298 @@
+"""The simulated robot as a node: what ros2_control would serve, from MuJoCo."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.mujoco_hardware import MujocoHardware
+from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.ros.parameter_schema import declare_schema, nested_values, plain_value
+from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
+from cnoid_control.ros.scheduling import request_realtime
+from cnoid_control.ros.sim_actuation import SimulatedActuation
+from cnoid_control.ros.sim_assembly import (
+    JOINT_STATE_BROADCASTER,
+    broadcaster_name,
+    command_qos,
+    make_controllers,
+    served_devices,
+    state_qos,
+    ticks_between,
+)
+from cnoid_control.ros.sim_commands import CommandInput, ForwardInput, TopicInput
+from cnoid_control.ros.sim_controller_server import LATCHED, ControllerServer, controller_node
+from cnoid_control.ros.sim_device_table import publisher_class
+from cnoid_control.ros.sim_loop import SimulationLoop
+from cnoid_control.ros.sim_pacing import FREE, Pacing
+from cnoid_control.ros.sim_parameters import TOPIC, SimulationParameters
+from cnoid_control.ros.sim_state import (
+    ClockPublisher,
+    JointStatePublisher,
+    RootPublisher,
+    StatePublishers,
+)
+from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.config import parse_config
+from cnoid_control.runtime.config_file import merge
+
+OWN_KEYS = tuple(item.name for item in fields(SimulationParameters))
+# Longest wait for the simulation's thread to do what was asked for [s].
+REQUEST_TIMEOUT = 5.0
+
+
+class MujocoNode(Node):
+    """Simulates the robot of a configuration and serves it as ros2_control would.
+
+    The physics, the states and the commands are the loop's, in a thread of their own; services
+    and parameters are served by the executor.
+
+    Attributes:
+        loop: the simulation.
+        companions: the nodes of controller_manager and of the controllers.
+    """
+
+    def __init__(self, **node: Any) -> None:
+        """Build the simulation from the node's parameters.
+
+        Raises:
+            CnoidControlError: the configuration cannot be simulated.
+        """
+        super().__init__(
+            'cnoid_control_mujoco',
+            allow_undeclared_parameters=True,
+            automatically_declare_parameters_from_overrides=True,
+            **node,
+        )
+        declare_schema(self, SimulationParameters)
+        values = nested_values(self)
+        own = {key: values.pop(key) for key in list(values) if key in OWN_KEYS}
+        self.parameters = parse_parameters(SimulationParameters, own)
+        config = parse_config(values, 'cnoid_control_mujoco')
+        self.body = make_robot(config.parameters.robot, config.folder)
+        physics = config.hardware.get('mujoco', MujocoParameters())
+        self.hardware = MujocoHardware(self.body, physics, config.time_step)
+        self._devices = served_devices(self.body, config.parameters.devices)
+        self.controllers = make_controllers(
+            self.body,
+            config.hardware.get('ros2_control', Ros2ControlParameters()),
+            self._devices,
+            self.parameters.active_controllers,
+        )
+        self._inputs = self._make_inputs()
+        parameters = self.parameters
+        hold_time = parameters.hold_time
+        if hold_time < 0:
+            hold_time = 1.0 if parameters.pacing == FREE else 0.0
+        self.loop = SimulationLoop(
+            self.hardware,
+            SimulatedActuation(
+                self.hardware,
+                [device.name for device in self._devices.values()],
+                parameters.push.link or self.body.root_link.name,
+            ),
+            self._active_inputs,
+            self._make_publishers(),
+            Pacing(
+                parameters.pacing,
+                parameters.real_time_factor,
+                parameters.command_timeout,
+                config.time_step,
+            ),
+            hold_time,
+            self._drop,
+        )
+        self.companions: list[Node] = []
+        self._server: ControllerServer | None = None
+        if parameters.interface != TOPIC:
+            self._serve_controllers()
+        self._serve()
+        self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
+        self._failure = ''
+
+    def _make_inputs(self) -> dict[str, CommandInput]:
+        qos = command_qos(self.parameters.pacing)
+        if self.parameters.interface == TOPIC:
+            topic = self.parameters.joint_commands_topic
+            return {
+                interface: TopicInput(self, topic, interface, self.body, qos)
+                for interface in ('effort',)
+            }
+        return {
+            controller.name: ForwardInput(self, controller, self.body, qos)
+            for controller in self.controllers
+            if controller.interface
+        }
+
+    def _active_inputs(self) -> list[CommandInput]:
+        if self.parameters.interface == TOPIC:
+            return list(self._inputs.values())
+        return [self._inputs[controller.name] for controller in self.controllers.active_forward]
+
+    def _make_publishers(self) -> StatePublishers:
+        parameters, qos, dt = self.parameters, state_qos(), self.hardware.time_step
+        topic = 'joint_states'
+        if parameters.interface == TOPIC:
+            topic = parameters.joint_states_topic
+        joints = JointStatePublisher(self, self.body, topic, qos)
+        devices = [
+            (
+                publisher_class(device)(self, device, topic, qos),
+                self._is_active(broadcaster_name(topic)),
+            )
+            for topic, device in self._devices.items()
+        ]
+        return StatePublishers(
+            self.body,
+            [(joints, self._is_active(JOINT_STATE_BROADCASTER))],
+            devices,
+            (ClockPublisher(self, qos), ticks_between(parameters.clock_rate, parameters, dt)),
+            (
+                RootPublisher(self, self.body, qos),
+                ticks_between(parameters.root_rate, parameters, dt),
+            ),
+        )
+
+    def _is_active(self, name: str) -> Any:
+        for controller in self.controllers:
+            if controller.name == name:
+                return lambda: controller.active
+        return lambda: True
+
+    def _serve_controllers(self) -> None:
+        self.companions = [controller_node(self, controller) for controller in self.controllers]
+        try:
+            self._server = ControllerServer(
+                self, self.controllers, self.loop.call, self._forget_commands
+            )
+            self.companions += self._server.nodes
+        except ImportError as error:
+            first = next(c for c in self.controllers if c.interface)
+            if not self.controllers.active_forward:
+                first.active = True
+            self.get_logger().warning(
+                f'controllers cannot be switched ({error}); active: '
+                f'{", ".join(c.name for c in self.controllers.active_forward)}'
+            )
+
+    def _forget_commands(self, activated: Sequence[str]) -> None:
+        for name in activated:
+            if name in self._inputs:
+                self._inputs[name].forget()
+
+    def _drop(self, name: str, reason: str) -> None:
+        self.get_logger().error(f'{name}: {reason}')
+        self.controllers[name].active = False
+        if self._server is not None:
+            self._server.publish_activity()
+
+    def _serve(self) -> None:
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.create_service(Trigger, '~/push', self._on_push)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._take_parameters)
+        model = Path(self.body.description.source)
+        if model.suffix == '.urdf':
+            self._description = self.create_publisher(String, 'robot_description', LATCHED)
+            self._description.publish(String(data=model.read_text(encoding='utf-8')))
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        self.loop.call(self.loop.reset).result(REQUEST_TIMEOUT)
+        response.success, response.message = True, 'the robot is back at its start'
+        return response
+
+    def _on_push(self, request: Any, response: Any) -> Any:
+        push = self.parameters.push
+        force = np.array(push.force)
+        self.loop.call(lambda: self.loop.actuation.push(force, push.duration)).result(
+            REQUEST_TIMEOUT
+        )
+        response.success = True
+        response.message = (
+            f'pushing {self.loop.actuation.pushed} with {push.force} N for {push.duration} s'
+        )
+        self.get_logger().info(response.message)
+        return response
+
+    def _parse(self, changes: Sequence[Parameter]) -> SimulationParameters:
+        changed = {change.name: plain_value(change) for change in changes}
+        values = merge(nested_values(self), changed)
+        return parse_parameters(
+            SimulationParameters, {key: values[key] for key in values if key in OWN_KEYS}
+        )
+
+    def _check_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        try:
+            parsed = self._parse(changes)
+            if len(parsed.push.force) != 3:
+                raise CnoidControlError(f'push.force: three numbers, got {parsed.push.force}')
+        except CnoidControlError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _take_parameters(self, changes: list[Parameter]) -> None:
+        self.parameters = self._parse(changes)
+        self.loop.pacing.factor = self.parameters.real_time_factor
+        self.loop.pacing.timeout = self.parameters.command_timeout
+
+    def start(self) -> None:
+        """Begin to simulate."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        if self.parameters.pacing == FREE:
+            self.get_logger().info(request_realtime(self.parameters.realtime_priority))
+        try:
+            self.loop.run()
+        except CnoidControlError as error:
+            self._failure = str(error)
+            self.get_logger().fatal(self._failure)
+            self.context.try_shutdown()
+
+    def finish(self) -> str:
+        """End the simulation; returns what failed, empty for nothing."""
+        self.loop.stop()
+        if self._thread.is_alive():
+            self._thread.join(REQUEST_TIMEOUT)
+        self.hardware.close()
+        return self._failure
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node until it is told to end; the exit status is 1 where it failed."""
+    rclpy.init(args=args)
+    try:
+        node = MujocoNode()
+    except CnoidControlError as error:
+        print(f'cnoid_control_mujoco: {error}', file=sys.stderr)
+        rclpy.try_shutdown()
+        return 1
+    executor = SingleThreadedExecutor()
+    for served in (node, *node.companions):
+        executor.add_node(served)
+    node.start()
+    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
+        executor.spin()
+    failure = node.finish()
+    rclpy.try_shutdown()
+    return 1 if failure else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Commands that arrive for the simulated robot."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from cnoid_control.body import Body
+from cnoid_control.ros.command_encoder import ArrayEncoder
+from cnoid_control.ros.fast_path import Inbox, open_inbox
+from cnoid_control.ros.joint_state_decoder import JointStateDecoder
+from cnoid_control.ros.sim_controllers import SimulatedController
+
+
+class CommandInput:
+    """Commands for some joints by one interface.
+
+    Attributes:
+        name: name of the controller or topic that they come from.
+        interface: 'effort', 'position' or 'velocity'.
+        inbox: where they arrive.
+        slots: joint ids, in the order of the values.
+        values: the last good command, shape (joints,); NaN where there is none yet.
+        time: steady time of the last good command [s]; -inf before the first.
+        refused: commands that were not finite or not readable.
+        wrong_size: number of values of a command with too few or too many; -1 for none.
+    """
+
+    def __init__(self, name: str, interface: str, slots: np.ndarray, inbox: Inbox) -> None:
+        """Have no command yet."""
+        self.name = name
+        self.interface = interface
+        self.inbox = inbox
+        self.slots = slots
+        self.values = np.full(len(slots), np.nan)
+        self.time = -np.inf
+        self.refused = 0
+        self.wrong_size = -1
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a command for every joint."""
+        return bool(np.isfinite(self.values).all())
+
+    def take(self) -> int:
+        """Take over all commands that have come; returns how many were good."""
+        good = 0
+        while (data := self.inbox.take()) is not None:
+            if self._decode(data):
+                good += 1
+            else:
+                self.refused += 1
+        if good:
+            self.time = time.monotonic()
+        return good
+
+    def _decode(self, data: bytes) -> bool:
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Drop what came so far: a controller that is activated begins without a command."""
+        while self.inbox.take() is not None:
+            pass
+        self.values[:] = np.nan
+        self.time = -np.inf
+        self.wrong_size = -1
+
+
+class ForwardInput(CommandInput):
+    """The commands of one forward controller, in its own joint order.
+
+    A command with a value that is not finite is dropped as a whole.
+    """
+
+    def __init__(
+        self, node: Node, controller: SimulatedController, body: Body, qos: QoSProfile
+    ) -> None:
+        """Subscribe `<controller>/commands`."""
+        slots = [body.joint(joint).joint_id for joint in controller.joints]
+        inbox = open_inbox(node, Float64MultiArray, f'{controller.name}/commands', qos)
+        super().__init__(controller.name, controller.interface, np.array(slots), inbox)
+        whole = ArrayEncoder(len(slots)).encode(self.values)
+        self._length, self._begin = len(whole), len(whole) - 8 * len(slots)
+        self._head = whole[: self._begin]
+
+    def _decode(self, data: bytes) -> bool:
+        if len(data) == self._length and data.startswith(self._head):
+            values = np.frombuffer(data, '<f8', len(self.values), self._begin)
+        else:
+            # A layout with labels, or another size.
+            values = np.array(deserialize_message(data, Float64MultiArray).data)
+            if len(values) != len(self.values):
+                self.wrong_size = len(values)
+                return False
+        if not np.isfinite(values).all():
+            return False
+        self.values[:] = values
+        return True
+
+
+class TopicInput(CommandInput):
+    """The commands of JointStateTopicSystem: one JointState with all interfaces of all joints.
+
+    A value that is not finite leaves its joint with the last good command.
+    """
+
+    def __init__(
+        self, node: Node, topic: str, interface: str, body: Body, qos: QoSProfile
+    ) -> None:
+        """Subscribe the topic."""
+        inbox = open_inbox(node, JointState, topic, qos)
+        super().__init__(topic, interface, np.arange(body.num_joints), inbox)
+        self._decoder = JointStateDecoder(body.joint_names)
+
+    def _decode(self, data: bytes) -> bool:
+        if not self._decoder.decode(data):
+            return False
+        given = getattr(self._decoder, self.interface)
+        finite = np.isfinite(given)
+        self.values[finite] = given[finite]
+        return bool(finite.any())

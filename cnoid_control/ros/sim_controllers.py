@@ -1,0 +1,145 @@
+"""The controllers that a controller_manager would have loaded, and how they are switched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cnoid_control.exceptions import choices
+
+# controller_manager_msgs/SwitchController
+BEST_EFFORT = 1
+STRICT = 2
+
+FORWARD_TYPE = 'forward_command_controller/ForwardCommandController'
+
+
+@dataclass
+class SimulatedController:
+    """One controller as controller_manager lists it.
+
+    Attributes:
+        name: name, also of its node.
+        type: type name, as in a controller_manager's parameter file.
+        interface: command interface of a forward controller ('effort', 'position', 'velocity');
+            empty for a broadcaster.
+        joints: joints that it commands, in the order of its messages.
+        state_interfaces: what a broadcaster reads.
+        parameters: parameters of its node.
+        active: whether it runs.
+    """
+
+    name: str
+    type: str
+    interface: str = ''
+    joints: tuple[str, ...] = ()
+    state_interfaces: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+    active: bool = False
+
+    @property
+    def command_interfaces(self) -> list[str]:
+        """Names of the command interfaces that it needs."""
+        if not self.interface:
+            return []
+        return [f'{joint}/{self.interface}' for joint in self.joints]
+
+
+def forward_controller(name: str, interface: str, joints: Sequence[str]) -> SimulatedController:
+    """Controller that passes commands on to the joints."""
+    return SimulatedController(
+        name,
+        FORWARD_TYPE,
+        interface,
+        tuple(joints),
+        parameters={'joints': list(joints), 'interface_name': interface},
+    )
+
+
+class SwitchResult(NamedTuple):
+    """Whether a switch was made, and why not."""
+
+    ok: bool
+    message: str
+
+
+class SimulatedControllers:
+    """Controllers by name, switched by the rules of controller_manager.
+
+    One rule is added that a robot with one drive a joint has to have: a joint is commanded by one
+    controller at a time, also where the interfaces differ.
+    """
+
+    def __init__(self, controllers: Iterable[SimulatedController]) -> None:
+        """Load controllers; those marked active run."""
+        self._controllers = {controller.name: controller for controller in controllers}
+
+    def __iter__(self) -> Any:
+        """Controllers in the order in which they were given."""
+        return iter(self._controllers.values())
+
+    def __getitem__(self, name: str) -> SimulatedController:
+        """Controller of that name."""
+        return self._controllers[name]
+
+    @property
+    def active_forward(self) -> list[SimulatedController]:
+        """Controllers that command joints now."""
+        return [c for c in self._controllers.values() if c.active and c.interface]
+
+    def switch(
+        self, activate: Sequence[str], deactivate: Sequence[str], strictness: int
+    ) -> SwitchResult:
+        """Deactivate and activate controllers in one go.
+
+        With STRICT nothing changes unless all of it can be done; otherwise what cannot be done
+        is left out. Two controllers that want one joint are refused either way.
+        """
+        strict = strictness == STRICT
+        problems = self._problems(activate, deactivate)
+        if problems and strict:
+            return SwitchResult(False, '; '.join(problems))
+        stopping = {n for n in deactivate if n in self._controllers and self[n].active}
+        starting = [
+            n
+            for n in dict.fromkeys(activate)
+            if n in self._controllers and (not self[n].active or n in stopping)
+        ]
+        conflict = self._conflict(starting, stopping)
+        if conflict:
+            return SwitchResult(False, conflict)
+        for name in stopping:
+            self[name].active = False
+        for name in starting:
+            self[name].active = True
+        return SwitchResult(True, '; '.join(problems))
+
+    def _problems(self, activate: Sequence[str], deactivate: Sequence[str]) -> list[str]:
+        problems = []
+        for name in (*activate, *deactivate):
+            if name not in self._controllers:
+                problems.append(f'controller {name!r} is not loaded; {choices(self._controllers)}')
+        for name in activate:
+            if name in self._controllers and self[name].active and name not in deactivate:
+                problems.append(f'controller {name!r} is active already')
+        for name in deactivate:
+            if name in self._controllers and not self[name].active:
+                problems.append(f'controller {name!r} is not active')
+        return problems
+
+    def _conflict(self, starting: Sequence[str], stopping: set[str]) -> str:
+        owners: dict[str, str] = {}
+        for controller in self._controllers.values():
+            if controller.active and controller.name not in stopping and controller.interface:
+                owners.update(dict.fromkeys(controller.joints, controller.name))
+        for name in starting:
+            controller = self[name]
+            for joint in controller.joints if controller.interface else ():
+                if joint in owners:
+                    return (
+                        f'joint {joint!r} cannot be commanded by {name!r}: {owners[joint]!r} '
+                        'commands it; name that one to be deactivated'
+                    )
+                owners[joint] = name
+        return ''
