@@ -445,6 +445,19 @@ class Body:
         motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
         return motion.angular if row else motion.linear
 
+    def set_root_pose(self, p: np.ndarray, quaternion: np.ndarray, R: np.ndarray) -> None:
+        """Put the root where a simulator says it is, in the cheapest way.
+
+        Args:
+            p: position in the world [m], shape (3,).
+            quaternion: orientation w x y z of unit length, shape (4,).
+            R: the same orientation as a matrix, shape (3, 3).
+        """
+        self._pin_q[:3] = p
+        self._pin_q[3:6] = quaternion[1:]
+        self._pin_q[6] = quaternion[0]
+        self._root_R = R.copy()
+
     def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
         """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""
         array = np.array(value, dtype=float)
