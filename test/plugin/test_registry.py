@@ -1,0 +1,110 @@
+"""Controllers are found by entry point, module and file, and errors say what there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from cnoid_control.controllers.sr1_minimum import SR1MinimumController
+from cnoid_control.plugin.exceptions import (
+    ControllerImportError,
+    NotAController,
+    UnknownController,
+    UnknownControllerClass,
+)
+from cnoid_control.plugin.registry import controller_names, find_controller, instance_name
+
+SOURCE = """
+from dataclasses import dataclass
+
+from cnoid_control import SimpleController
+
+
+class Mine(SimpleController):
+    @dataclass
+    class Parameters:
+        gain: float = 1.0
+
+
+other = 3
+"""
+
+
+def test_finds_registered_controllers():
+    """By the name of the entry point."""
+    assert 'sr1_minimum' in controller_names()
+    assert find_controller('sr1_minimum') is SR1MinimumController
+
+
+def test_finds_classes_in_modules():
+    """By package.module:Class."""
+    name = 'cnoid_control.controllers.sr1_minimum:SR1MinimumController'
+    assert find_controller(name) is SR1MinimumController
+
+
+def test_finds_classes_in_files(tmp_path):
+    """By a path, absolute or relative to a folder; two files of one name do not mix."""
+    for folder in ('a', 'b'):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / 'mine.py').write_text(SOURCE + f'Mine.folder = {folder!r}\n')
+    first = find_controller(f'{tmp_path}/a/mine.py:Mine')
+    second = find_controller('mine.py:Mine', tmp_path / 'b')
+    assert (first.folder, second.folder) == ('a', 'b')
+
+
+def test_unknown_name_lists_what_exists():
+    """And says how else a controller can be named."""
+    with pytest.raises(UnknownController) as caught:
+        find_controller('sr1_minimal')
+    message = str(caught.value)
+    assert "unknown controller 'sr1_minimal'" in message
+    assert 'sr1_minimum' in message
+    assert 'path/to/file.py:Class' in message
+
+
+def test_unknown_class_lists_the_controllers_of_the_module(tmp_path):
+    """The imported base class is not among them."""
+    (tmp_path / 'mine.py').write_text(SOURCE)
+    with pytest.raises(UnknownControllerClass, match=r"'Yours'; choose from: Mine$"):
+        find_controller('mine.py:Yours', tmp_path)
+
+
+def test_class_that_is_no_controller_says_so(tmp_path):
+    """Whatever it is."""
+    (tmp_path / 'mine.py').write_text(SOURCE)
+    with pytest.raises(NotAController, match='3, which is not a class derived from Simple'):
+        find_controller('mine.py:other', tmp_path)
+
+
+def test_import_error_is_shown_with_its_traceback(tmp_path):
+    """The line that failed is in the message; a second try reads the file again."""
+    path = tmp_path / 'mine.py'
+    path.write_text('import nothing_of_that_name\n' + SOURCE)
+    with pytest.raises(ControllerImportError) as caught:
+        find_controller('mine.py:Mine', tmp_path)
+    message = str(caught.value)
+    assert "controller 'mine.py:Mine' cannot be imported" in message
+    assert 'line 1' in message
+    assert "No module named 'nothing_of_that_name'" in message
+    path.write_text(SOURCE)
+    assert find_controller('mine.py:Mine', tmp_path).__name__ == 'Mine'
+
+
+@pytest.mark.parametrize('name', ['no.such.module:Class', 'missing.py:Class'])
+def test_missing_module_or_file_is_an_import_error(name):
+    """It names what was asked for."""
+    with pytest.raises(ControllerImportError, match=name.split(':')[0]):
+        find_controller(name)
+
+
+@pytest.mark.parametrize(
+    ('controller', 'name'),
+    [
+        ('sr1_walk', 'sr1_walk'),
+        ('pkg.mod:MyController', 'my_controller'),
+        ('dir/file.py:SR1MinimumController', 'sr1_minimum_controller'),
+        ('a:PDController', 'pd_controller'),
+    ],
+)
+def test_name_in_a_run(controller, name):
+    """An entry point's own name, or the class's in snake case."""
+    assert instance_name(controller) == name

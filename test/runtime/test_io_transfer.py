@@ -1,0 +1,221 @@
+"""What is copied between the robot and the controllers' bodies, and what is not."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from fake_hardware import two_joint_body
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.body import Body, ContactPoint, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+
+
+class Scripted(SimpleController):
+    """Does in initialize() and control() what a test says."""
+
+    def __init__(self, setup, work=lambda body: None) -> None:
+        self.setup, self.work = setup, work
+
+    def initialize(self, io):
+        self.body = io.body
+        self.setup(io)
+        return True
+
+    def control(self):
+        self.work(self.body)
+        return True
+
+
+def host_of(body: Body, *controllers: SimpleController) -> ControllerHost:
+    """Host that is ready for its first tick."""
+    hosted = [HostedController('abc'[i], one) for i, one in enumerate(controllers)]
+    host = ControllerHost(hosted, body, 0.01, io.StringIO())
+    host.configure()
+    host.initialize()
+    host.start()
+    return host
+
+
+def row_of_joints(count: int) -> Body:
+    """Free root with a chain of joints."""
+    links = [LinkDescription('root', joint_type=JointType.FREE)]
+    for i in range(count):
+        links.append(
+            LinkDescription(f'link{i}', links[-1].name, joint_type=JointType.REVOLUTE, joint_id=i)
+        )
+    return Body(BodyDescription('row', links))
+
+
+@pytest.mark.parametrize(
+    ('flag', 'array'),
+    [
+        (StateFlag.JOINT_DISPLACEMENT, 'q'),
+        (StateFlag.JOINT_VELOCITY, 'dq'),
+        (StateFlag.JOINT_ACCELERATION, 'ddq'),
+        (StateFlag.JOINT_EFFORT, 'u'),
+    ],
+)
+@pytest.mark.parametrize('enabled', [[0, 1, 2, 3], [1, 2], [0, 3], [2]])
+def test_only_enabled_joints_are_read(flag, array, enabled):
+    """The others keep their initial value, whichever joints are enabled."""
+    body = row_of_joints(4)
+    getattr(body, array)[:] = 7.0
+    controller = Scripted(lambda io: [io.enable_input(io.body.joint(i), flag) for i in enabled])
+    host = host_of(body, controller)
+    getattr(body, array)[:] = [1.0, 2.0, 3.0, 4.0]
+    host.control(0, 0.0)
+    expected = [i + 1.0 if i in enabled else 7.0 for i in range(4)]
+    np.testing.assert_array_equal(getattr(controller.body, array), expected)
+    for other in {'q', 'dq', 'ddq', 'u'} - {array}:
+        np.testing.assert_array_equal(getattr(controller.body, other), np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ('flag', 'array'),
+    [
+        (StateFlag.JOINT_DISPLACEMENT, 'q_target'),
+        (StateFlag.JOINT_VELOCITY, 'dq_target'),
+        (StateFlag.JOINT_ACCELERATION, 'ddq'),
+        (StateFlag.JOINT_EFFORT, 'u'),
+    ],
+)
+@pytest.mark.parametrize('enabled', [[0, 1, 2, 3], [1, 2], [0, 3]])
+def test_only_enabled_joints_are_commanded(flag, array, enabled):
+    """What is written to the others goes nowhere."""
+    body = row_of_joints(4)
+
+    def write(own):
+        for name in ('q_target', 'dq_target', 'ddq', 'u'):
+            getattr(own, name)[:] = 5.0
+
+    setup = lambda io: [io.enable_output(io.body.joint(i), flag) for i in enabled]  # noqa: E731
+    host_of(body, Scripted(setup, write)).control(0, 0.0)
+    expected = [5.0 if i in enabled else 0.0 for i in range(4)]
+    np.testing.assert_array_equal(getattr(body, array), expected)
+    for other in {'dq_target', 'ddq', 'u'} - {array}:
+        np.testing.assert_array_equal(getattr(body, other), np.zeros(4))
+    assert [joint.actuation_mode == flag for joint in body.joints] == [
+        i in enabled for i in range(4)
+    ]
+
+
+def test_reference_goes_along_in_torque_mode():
+    """q_target of a joint that is commanded by torque is the controller's reference."""
+    body = two_joint_body()
+
+    def write(own):
+        own.u[:] = 1.0
+        own.q_target[:] = [0.5, 0.6]
+
+    setup = lambda io: io.enable_output(io.body.joint(0), StateFlag.JOINT_TORQUE)  # noqa: E731
+    host_of(body, Scripted(setup, write)).control(0, 0.0)
+    np.testing.assert_array_equal(body.q_target, [0.5, 0.0])
+
+
+def test_mode_is_read_at_the_end_of_initialize():
+    """enable_output without flags follows the mode that is set later."""
+    body = two_joint_body()
+
+    def setup(io):
+        io.enable_output(io.body.joint(0))
+        io.body.joint(0).actuation_mode = StateFlag.JOINT_VELOCITY
+
+    host = host_of(body, Scripted(setup))
+    assert host.request().outputs == {'arm0': StateFlag.JOINT_VELOCITY}
+
+
+def test_link_states_are_read_as_enabled():
+    """Pose, twist, acceleration, wrench and contacts cross by their own flags."""
+    flags = {
+        StateFlag.LINK_POSITION: ('p', 'R'),
+        StateFlag.LINK_TWIST: ('v', 'w'),
+        StateFlag.LINK_ACCELERATION: ('dv', 'dw'),
+        StateFlag.LINK_EXT_WRENCH: ('F_ext',),
+        StateFlag.LINK_CONTACT_STATE: ('contact_points',),
+    }
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    values = {name: np.arange(3.0) + i for i, name in enumerate(('p', 'v', 'w', 'dv', 'dw'))}
+    values |= {'R': turn, 'F_ext': np.arange(6.0)}
+    for index in (0, 2):
+        for flag, names in flags.items():
+            body = row_of_joints(2)
+            setup = lambda io, f=flag, i=index: io.enable_input(io.body.links[i], f)  # noqa: E731
+            controller = Scripted(setup)
+            host = host_of(body, controller)
+            link = body.links[index]
+            for name, value in values.items():
+                setattr(link, name, value)
+            link.contact_points = [ContactPoint(np.ones(3), np.ones(3), np.ones(3))]
+            host.control(0, 0.0)
+            own = controller.body.links[index]
+            for name, value in values.items():
+                assert np.array_equal(getattr(own, name), value) == (name in names), (flag, name)
+            assert bool(own.contact_points) == ('contact_points' in names)
+
+
+def test_link_poses_are_commanded():
+    """The root goes where a controller with LINK_POSITION puts it."""
+    body = row_of_joints(1)
+
+    def put(own):
+        own.root_link.p = np.array([1.0, 2.0, 3.0])
+
+    setup = lambda io: io.enable_output(io.body.root_link, StateFlag.LINK_POSITION)  # noqa: E731
+    host_of(body, Scripted(setup, put)).control(0, 0.0)
+    np.testing.assert_array_equal(body.root_link.p, [1.0, 2.0, 3.0])
+
+
+def test_external_wrenches_of_controllers_add_up():
+    """Two controllers that push the same link push together, anew in each tick."""
+    body = row_of_joints(1)
+
+    def push(own):
+        own.root_link.F_ext = np.array([0.0, 0.0, 10.0, 0.0, 0.0, 0.0])
+
+    setup = lambda io: io.enable_output(io.body.root_link, StateFlag.LINK_EXT_WRENCH)  # noqa: E731
+    host = host_of(body, Scripted(setup, push), Scripted(setup, push))
+    for tick in range(3):
+        host.control(tick, 0.0)
+        np.testing.assert_array_equal(body.root_link.F_ext, [0, 0, 20, 0, 0, 0])
+    assert 'latter wins' not in host.os.getvalue()
+
+
+def test_controllers_do_not_see_each_other():
+    """All inputs are taken before anything is commanded."""
+    body = two_joint_body()
+    body.u[:] = [1.0, 2.0]
+    seen = []
+
+    def setup(io):
+        io.enable_output(io.body.joint(0), StateFlag.JOINT_TORQUE)
+        io.enable_input(io.body.joint(0), StateFlag.JOINT_EFFORT)
+
+    def work(own):
+        seen.append(float(own.u[0]))
+        own.u[0] = 50.0
+
+    host = host_of(body, Scripted(setup, work), Scripted(setup, work))
+    body.u[:] = [3.0, 4.0]
+    host.control(0, 0.0)
+    assert seen == [3.0, 3.0]
+
+
+def test_virtual_joints_are_read_too():
+    """A joint without an id can be enabled through its link."""
+    links = [
+        LinkDescription('root', joint_type=JointType.FIXED),
+        LinkDescription('wheel', 'root', joint_type=JointType.REVOLUTE),
+    ]
+    body = Body(BodyDescription('cart', links))
+    controller = Scripted(
+        lambda io: io.enable_input(io.body.link('wheel'), StateFlag.JOINT_DISPLACEMENT)
+    )
+    host = host_of(body, controller)
+    body.link('wheel').q = 0.7
+    host.control(0, 0.0)
+    assert controller.body.link('wheel').q == 0.7
