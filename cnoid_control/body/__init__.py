@@ -16,6 +16,12 @@ from cnoid_control.body.devices import (
     SpotLight,
     VisionSensor,
 )
+from cnoid_control.body.dynamics import calc_inverse_dynamics, calc_mass_matrix
+from cnoid_control.body.jacobians import (
+    calc_angular_momentum_jacobian,
+    calc_cm_jacobian,
+    calc_link_jacobian,
+)
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.link import ContactPoint, Link
 from cnoid_control.body.model_loader import load_body
@@ -42,6 +48,11 @@ __all__ = [
     'SpotLight',
     'StateFlag',
     'VisionSensor',
+    'calc_angular_momentum_jacobian',
+    'calc_cm_jacobian',
+    'calc_inverse_dynamics',
+    'calc_link_jacobian',
+    'calc_mass_matrix',
     'load_body',
     'select_hardware',
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -15,13 +17,40 @@ from cnoid_control.body.exceptions import UnknownJoint, UnknownLink, WrongArrayS
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV, KinematicTree
 from cnoid_control.body.link import WORLD_ALIGNED, Link
+from cnoid_control.exceptions import choices
+
+# Looked up once: the look-ups would add a tenth to the cost of the calls.
+forward_kinematics = pin.forwardKinematics
+center_of_mass = pin.centerOfMass
 
 DeviceT = TypeVar('DeviceT', bound=Device)
 
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
 GAIN_ARRAYS = ('kp', 'ki', 'kd')
 LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
-JOINT_ARRAYS = frozenset(STATE_ARRAYS + LIMIT_ARRAYS)
+
+MOMENTUM_POINTS = ('world', 'root', 'com')
+
+
+def _joint_array(name: str) -> Any:
+    """Property that gives one of the joint arrays and, when set, takes the values over.
+
+    Links, hardware and loop look at the arrays, so `body.u = gains * error` must not put another
+    array in their stead.
+    """
+
+    def put(body: Body, value: object) -> None:
+        array = body.joint_arrays[name][: body.num_joints]
+        try:
+            numbers = np.asarray(value, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise WrongArraySize(name, array.shape, value) from error
+        if value is None or numbers.shape not in ((), array.shape):
+            raise WrongArraySize(name, array.shape, value)
+        array[:] = numbers
+
+    # attrgetter is quicker than a function: controllers read these in every step.
+    return property(attrgetter(f'_{name}'), put)
 
 
 @dataclass(frozen=True)
@@ -59,21 +88,21 @@ class Body:
         devices: what it carries, sorted by link.
     """
 
-    q: np.ndarray
-    dq: np.ndarray
-    ddq: np.ndarray
-    u: np.ndarray
-    q_target: np.ndarray
-    dq_target: np.ndarray
-    kp: np.ndarray
-    ki: np.ndarray
-    kd: np.ndarray
-    q_lower: np.ndarray
-    q_upper: np.ndarray
-    dq_lower: np.ndarray
-    dq_upper: np.ndarray
-    u_lower: np.ndarray
-    u_upper: np.ndarray
+    q: np.ndarray = _joint_array('q')
+    dq: np.ndarray = _joint_array('dq')
+    ddq: np.ndarray = _joint_array('ddq')
+    u: np.ndarray = _joint_array('u')
+    q_target: np.ndarray = _joint_array('q_target')
+    dq_target: np.ndarray = _joint_array('dq_target')
+    kp: np.ndarray = _joint_array('kp')
+    ki: np.ndarray = _joint_array('ki')
+    kd: np.ndarray = _joint_array('kd')
+    q_lower: np.ndarray = _joint_array('q_lower')
+    q_upper: np.ndarray = _joint_array('q_upper')
+    dq_lower: np.ndarray = _joint_array('dq_lower')
+    dq_upper: np.ndarray = _joint_array('dq_upper')
+    u_lower: np.ndarray = _joint_array('u_lower')
+    u_upper: np.ndarray = _joint_array('u_upper')
 
     def __init__(self, description: BodyDescription | KinematicTree, name: str = '') -> None:
         """Build a body in its initial posture.
@@ -100,8 +129,18 @@ class Body:
 
     def _make_arrays(self) -> None:
         tree = self.tree
-        self.joint_arrays: dict[str, np.ndarray] = {}
-        for name in STATE_ARRAYS + GAIN_ARRAYS:
+        # [root configuration, q, root velocity (root axes), dq] lie in one array, so that a single
+        # indexing turns all of them into pinocchio's order.
+        self._packed = np.zeros(ROOT_NQ + ROOT_NV + 2 * tree.num_slots)
+        positions, velocities = np.split(self._packed, [ROOT_NQ + tree.num_slots])
+        self.root_q = positions[:ROOT_NQ]
+        self.root_q[-1] = 1.0
+        self._root_v = velocities[:ROOT_NV].reshape(2, 3)
+        self.joint_arrays: dict[str, np.ndarray] = {
+            'q': positions[ROOT_NQ:],
+            'dq': velocities[ROOT_NV:],
+        }
+        for name in STATE_ARRAYS[2:] + GAIN_ARRAYS:
             self.joint_arrays[name] = np.zeros(tree.num_slots)
         for name in LIMIT_ARRAYS:
             unlimited = -np.inf if name.endswith('lower') else np.inf
@@ -110,19 +149,20 @@ class Body:
                 if slot >= 0:
                     self.joint_arrays[name][slot] = getattr(link, name)
         for name, array in self.joint_arrays.items():
-            setattr(self, name, array[: tree.num_joints])
-        # pinocchio's own vectors; the joint parts are filled from the arrays before each use.
-        self._pin_q = pin.neutral(self.model)
-        self.root_q = self._pin_q[:ROOT_NQ]
-        self._pin_v = np.zeros(self.model.nv)
+            setattr(self, f'_{name}', array[: tree.num_joints])
+        self._pin_state = np.zeros(self.model.nq + self.model.nv)
+        self._pin_q, self._pin_v = np.split(self._pin_state, [self.model.nq])
         self._pin_a = np.zeros(self.model.nv)
-        self._pin_q_joints = self._pin_q[ROOT_NQ:]
-        self._pin_v_joints = self._pin_v[ROOT_NV:]
-        self._pin_v_root = self._pin_v[:ROOT_NV].reshape(2, 3)
-        self._pin_a_joints = self._pin_a[ROOT_NV:]
+        # Bound once: looking these up would cost as much as using them.
+        self._pack: Callable[..., Any] = self._packed.take
+        self._pack_arguments = (tree.packed_in_pin_order, None, self._pin_state, 'clip')
+        self._position_arguments = (self.model, self.data, self._pin_q)
+        self._velocity_arguments = (self.model, self.data, self._pin_q, self._pin_v)
+        self._com_arguments = (self.model, self.data, pin.POSITION, False)
+        self._has_mimics = tree.mimic_slots.size > 0
         self._root_R = np.eye(3)
-        self._root_motion = np.zeros((2, 3))
-        self.root_motion = self._root_motion
+        self.root_motion = np.zeros((2, 3))
+        self._turn_root_motion = self.root_motion.dot
         self._root_acceleration = np.zeros((2, 3))
         self.external_wrenches = np.zeros((len(tree.links), 6))
         # World values set by hand on links other than the root; the next kinematics drops them.
@@ -159,27 +199,6 @@ class Body:
             device.link = link
             device.index = index
             self.devices.append(device)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Set an attribute; a joint array keeps its place and takes the values over.
-
-        Links, hardware and loop look at the arrays, so `body.u = gains * error` must not put
-        another array in their stead.
-
-        Raises:
-            WrongArraySize: a joint array is given something that has not one number a joint.
-        """
-        array = self.__dict__.get(name) if name in JOINT_ARRAYS else None
-        if array is None:
-            object.__setattr__(self, name, value)
-        elif value is not array:
-            try:
-                numbers = np.asarray(value, dtype=float)
-            except (TypeError, ValueError) as error:
-                raise WrongArraySize(name, array.shape, value) from error
-            if value is None or numbers.shape not in ((), array.shape):
-                raise WrongArraySize(name, array.shape, value)
-            array[:] = numbers
 
     # --- what it consists of ------------------------------------------------------------------
 
@@ -293,7 +312,7 @@ class Body:
         for name in ('dq', 'ddq', 'u', 'dq_target'):
             self.joint_arrays[name][:] = 0.0
         self.joint_arrays['q_target'][:] = self.joint_arrays['q']
-        self._root_motion[:] = 0.0
+        self.root_motion[:] = 0.0
         self._root_acceleration[:] = 0.0
         self.external_wrenches[:] = 0.0
         for link in self.links:
@@ -304,8 +323,8 @@ class Body:
         """Copy of the state, for `restore_state`."""
         return BodyState(
             joints={name: self.joint_arrays[name].copy() for name in STATE_ARRAYS},
-            root_q=self._pin_q[:ROOT_NQ].copy(),
-            root_motion=self._root_motion.copy(),
+            root_q=self.root_q.copy(),
+            root_motion=self.root_motion.copy(),
             root_acceleration=self._root_acceleration.copy(),
             external_wrenches=self.external_wrenches.copy(),
         )
@@ -314,9 +333,9 @@ class Body:
         """Go back to a saved state and run kinematics with velocity and acceleration."""
         for name, array in state.joints.items():
             self.joint_arrays[name][:] = array
-        self._pin_q[:ROOT_NQ] = state.root_q
-        self._root_R = pin.Quaternion(self._pin_q[3:ROOT_NQ]).toRotationMatrix()
-        self._root_motion[:] = state.root_motion
+        self.root_q[:] = state.root_q
+        self._root_R = pin.Quaternion(self.root_q[3:]).toRotationMatrix()
+        self.root_motion[:] = state.root_motion
         self._root_acceleration[:] = state.root_acceleration
         self.external_wrenches[:] = state.external_wrenches
         self.calc_forward_kinematics(velocity=True, acceleration=True)
@@ -340,37 +359,41 @@ class Body:
 
         The vector is the body's own and changes with it; copy it to keep it.
         """
-        q = self.joint_arrays['q']
-        tree = self.tree
-        if tree.mimic_slots.size:
-            q[tree.mimic_slots] = tree.mimic_multipliers * q[tree.mimicked_slots] + (
-                tree.mimic_offsets
-            )
-        np.take(q, tree.slots_in_pin_order, out=self._pin_q_joints, mode='clip')
+        self._update_pin_state()
         return self._pin_q
 
     def pin_v(self) -> np.ndarray:
         """Pinocchio's velocity vector [root linear, root angular (root axes), joints], current."""
-        dq = self.joint_arrays['dq']
-        tree = self.tree
-        if tree.mimic_slots.size:
-            dq[tree.mimic_slots] = tree.mimic_multipliers * dq[tree.mimicked_slots]
-        np.take(dq, tree.slots_in_pin_order, out=self._pin_v_joints, mode='clip')
-        np.dot(self._root_motion, self._root_R, out=self._pin_v_root)
+        self._update_pin_state()
         return self._pin_v
 
     def pin_a(self) -> np.ndarray:
         """Pinocchio's acceleration vector (spatial, root axes, then joints), current."""
+        return self.pin_acceleration(self._root_acceleration[0])
+
+    def pin_acceleration(self, root_dv: np.ndarray) -> np.ndarray:
+        """As `pin_a`, with another acceleration of the root's origin [m/s^2], world axes."""
         ddq = self.joint_arrays['ddq']
         tree = self.tree
-        if tree.mimic_slots.size:
+        if self._has_mimics:
             ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
-        np.take(ddq, tree.slots_in_pin_order, out=self._pin_a_joints, mode='clip')
-        v, w = self._root_motion
-        dv, dw = self._root_acceleration
-        self._pin_a[:3] = (dv - np.cross(w, v)) @ self._root_R
-        self._pin_a[3:6] = dw @ self._root_R
+        ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
+        v, w = self.root_motion
+        self._pin_a[:3] = (root_dv - np.cross(w, v)) @ self._root_R
+        self._pin_a[3:6] = self._root_acceleration[1] @ self._root_R
         return self._pin_a
+
+    def _update_pin_state(self) -> None:
+        if self._has_mimics:
+            self._move_mimics()
+        self._turn_root_motion(self._root_R, self._root_v)
+        self._pack(*self._pack_arguments)
+
+    def _move_mimics(self) -> None:
+        q, dq = self.joint_arrays['q'], self.joint_arrays['dq']
+        tree = self.tree
+        q[tree.mimic_slots] = tree.mimic_multipliers * q[tree.mimicked_slots] + tree.mimic_offsets
+        dq[tree.mimic_slots] = tree.mimic_multipliers * dq[tree.mimicked_slots]
 
     def calc_forward_kinematics(self, velocity: bool = False, acceleration: bool = False) -> None:
         """Find where all links are (and how they move) from the root and the joints.
@@ -381,13 +404,16 @@ class Body:
         """
         if self._overrides:
             self._overrides.clear()
-        q = self.pin_q()
+        if self._has_mimics:
+            self._move_mimics()
+        self._turn_root_motion(self._root_R, self._root_v)
+        self._pack(*self._pack_arguments)
         if acceleration:
-            pin.forwardKinematics(self.model, self.data, q, self.pin_v(), self.pin_a())
+            forward_kinematics(*self._velocity_arguments, self.pin_a())
         elif velocity:
-            pin.forwardKinematics(self.model, self.data, q, self.pin_v())
+            forward_kinematics(*self._velocity_arguments)
         else:
-            pin.forwardKinematics(self.model, self.data, q)
+            forward_kinematics(*self._position_arguments)
 
     @property
     def mass(self) -> float:
@@ -396,13 +422,36 @@ class Body:
 
     def calc_center_of_mass(self) -> np.ndarray:
         """Centre of mass in the world [m], shape (3,), at the last forward kinematics."""
-        self._com = pin.centerOfMass(self.model, self.data, pin.POSITION, False)
+        self._com = center_of_mass(*self._com_arguments)
         return self._com
 
     @property
     def center_of_mass(self) -> np.ndarray:
         """Centre of mass that `calc_center_of_mass` found last [m], shape (3,)."""
         return self._com
+
+    def calc_total_momentum(self, about: str = 'world') -> tuple[np.ndarray, np.ndarray]:
+        """Momentum of the whole body at the last forward kinematics with velocity.
+
+        Args:
+            about: point that the angular momentum is about: 'world' for the world origin, as
+                Choreonoid does, 'root' for the origin of the root link, 'com' for the centre of
+                mass.
+
+        Returns:
+            Momentum [kg m/s] and angular momentum [kg m^2/s], world axes, shape (3,) each.
+
+        Raises:
+            ValueError: `about` is none of these.
+        """
+        if about not in MOMENTUM_POINTS:
+            raise ValueError(f'about is {about!r}; {choices(MOMENTUM_POINTS)}')
+        momentum = pin.computeCentroidalMomentum(self.model, self.data)
+        linear, angular = momentum.linear.copy(), momentum.angular.copy()
+        if about == 'com':
+            return linear, angular
+        arm = self.data.com[0] - (self.root_link.p if about == 'root' else 0.0)
+        return linear, angular + np.cross(arm, linear)
 
     # --- what links ask for -------------------------------------------------------------------
 
@@ -415,7 +464,7 @@ class Body:
     def link_position(self, index: int) -> np.ndarray:
         """Origin of a link in the world [m]; a writable view for the root."""
         if index == 0:
-            return self._pin_q[:3]
+            return self.root_q[:3]
         if (index, 'p') in self._overrides:
             return self._overrides[index, 'p']
         return self.link_placement(index).translation.copy()
@@ -436,7 +485,7 @@ class Body:
         row = 0 if name.endswith('v') else 1
         rate = name.startswith('d')
         if index == 0:
-            return self._root_acceleration[row] if rate else self._root_motion[row]
+            return self._root_acceleration[row] if rate else self.root_motion[row]
         if (index, name) in self._overrides:
             return self._overrides[index, name]
         joint = self.tree.pin_joints[index]
@@ -470,9 +519,9 @@ class Body:
             self._overrides[index, name] = array
         elif name == 'R':
             self._root_R = array
-            self._pin_q[3:ROOT_NQ] = pin.Quaternion(array).coeffs()
+            self.root_q[3:] = pin.Quaternion(array).coeffs()
         elif name == 'p':
-            self._pin_q[:3] = array
+            self.root_q[:3] = array
         else:
             self.link_motion(0, name)[:] = array
 

@@ -31,6 +31,10 @@ class KinematicTree:
         num_joints: highest joint id + 1.
         num_slots: rows of the joint arrays.
         slots_in_pin_order: slot of each one-dof pinocchio joint, in pinocchio's order.
+        packed_in_pin_order: place of each element of pinocchio's configuration and velocity in
+            [root configuration (7), q, root velocity (6), dq], q and dq being in slot order.
+        joint_map: velocities of pinocchio's one-dof joints from those of the joints with an id,
+            shape (model.nv - 6, num_joints); mimic joints follow, virtual joints stand still.
     """
 
     def __init__(self, description: BodyDescription) -> None:
@@ -103,6 +107,19 @@ class KinematicTree:
         self.pin_joints = joints
         self.placements = placements
         self.slots_in_pin_order = np.array(order, dtype=np.intp)
+        velocity_start = ROOT_NQ + self.num_slots
+        self.packed_in_pin_order = np.concatenate(
+            [
+                np.arange(ROOT_NQ),
+                ROOT_NQ + self.slots_in_pin_order,
+                velocity_start + np.arange(ROOT_NV),
+                velocity_start + ROOT_NV + self.slots_in_pin_order,
+            ]
+        )
+        slot_map = np.eye(self.num_slots)
+        slot_map[self.mimic_slots] = 0.0
+        slot_map[self.mimic_slots, self.mimicked_slots] = self.mimic_multipliers
+        self.joint_map = slot_map[self.slots_in_pin_order, : self.num_joints]
 
 
 def _joint_model(link: LinkDescription) -> pin.JointModel:

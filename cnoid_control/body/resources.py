@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from cnoid_control.body.exceptions import PackageNotFound, PathOutsidePackage
+from cnoid_control.share import NAME as OWN_PACKAGE
+from cnoid_control.share import share_folder
 
 PACKAGE_SCHEME = 'package://'
 FILE_SCHEME = 'file://'
@@ -48,6 +50,8 @@ def find_package(name: str, folder: Path, source: str = '') -> Path:
     Raises:
         PackageNotFound: there is no such package.
     """
+    if name == OWN_PACKAGE:
+        return share_folder()
     prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
     shares = [Path(prefix) / 'share' / name for prefix in prefixes if prefix]
     around = [folder.absolute(), *folder.absolute().parents]
