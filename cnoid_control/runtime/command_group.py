@@ -67,6 +67,11 @@ class CommandGroup:
         """Take the measured state for the last command."""
         raise NotImplementedError
 
+    def go_on_from(self, other: CommandGroup) -> None:
+        """Take the last commands over from a group of the same kind, where it has the joint."""
+        _, mine, theirs = np.intersect1d(self.joints, other.joints, return_indices=True)
+        self.last[mine] = other.last[theirs]
+
     def passes(self, dt: float) -> bool:
         """Whether the commands are finite and within all limits; cheap."""
         raise NotImplementedError

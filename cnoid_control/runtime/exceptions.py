@@ -79,3 +79,44 @@ class BadCommands(CnoidControlError):
     def __init__(self, tick: int) -> None:
         """Name the tick at which the patience ended."""
         super().__init__(f'at tick {tick}: the commands are not finite numbers')
+
+
+class CommandNotFinite(ControllerFailed):
+    """A controller that is about to take over commands what is no number."""
+
+    def __init__(self, controller: str, tick: int) -> None:
+        """Name the controller and the tick."""
+        super().__init__(controller, 'control', tick, 'commanded what is no finite number')
+
+
+class LoopStands(CnoidControlError):
+    """The loop has taken no tick while something waited for one."""
+
+    def __init__(self, timeout: float) -> None:
+        """Say how long [s]."""
+        super().__init__(f'the loop took no tick within {timeout:g} s')
+
+
+class SwapFailed(CnoidControlError):
+    """A controller could not take over; the one before it goes on."""
+
+    def __init__(self, controller: str, reason: object) -> None:
+        """Name the controller and what was wrong with it."""
+        self.controller = controller
+        super().__init__(f'{controller!r} could not take over: {reason}')
+
+
+class SwapUnderWay(SwapFailed):
+    """A controller that was to take over while another one was doing so."""
+
+    def __init__(self, controller: str) -> None:
+        """Name the controller that came too early."""
+        super().__init__(controller, 'another controller is just taking over')
+
+
+class RunEnded(CnoidControlError):
+    """The run has ended before something could happen in it."""
+
+    def __init__(self) -> None:
+        """Say just that."""
+        super().__init__('the run has ended')

@@ -68,8 +68,11 @@ class ControllerHost:
         model = self.body.clone()
         self._keep(lambda hosted: hosted.configure(model, self.os))
 
-    def initialize(self) -> IORequest:
+    def initialize(self, aside: bool = False) -> IORequest:
         """Initialize all controllers; those that fail are dropped.
+
+        Args:
+            aside: leave the robot's modes and commands alone, for another host has the robot.
 
         Returns:
             What the remaining ones read and command.
@@ -81,8 +84,15 @@ class ControllerHost:
         self._demand_controllers()
         for hosted in self.controllers:
             hosted.connect(self.body)
+            if not aside:
+                hosted.hand_over(self.body)
         self._warn_of_double_outputs()
         return self.request()
+
+    def set_modes(self) -> None:
+        """Have the robot's links commanded by what the controllers chose for them."""
+        for hosted in self.controllers:
+            hosted.set_modes(self.body)
 
     def _initialize(self, hosted: HostedController) -> list[ControllerFailed]:
         shared: dict[str, Any] = {}

@@ -122,21 +122,30 @@ class HostedController:
         )
 
     def connect(self, robot: Body) -> None:
-        """Compile what is copied, and hand the initial commands over to the robot's body."""
+        """Compile what is copied between the controllers' body and the robot's."""
         enabled: set[str] = set()
         for member in self.family():
             assert member.io is not None
             enabled |= member.io.device_inputs
+            member.transfer = IOTransfer(member.io, robot)
+        assert self.io is not None
+        self.devices = DeviceTransfer(self.io.body, robot, enabled)
+
+    def hand_over(self, robot: Body) -> None:
+        """Set the robot's actuation modes, and hand the present commands over to it."""
+        self.set_modes(robot)
+        for member in self.family():
+            assert member.transfer is not None
+            for copy in member.transfer.outputs:
+                copy()
+
+    def set_modes(self, robot: Body) -> None:
+        """Have the robot's links commanded by what the controllers chose for them."""
+        for member in self.family():
+            assert member.io is not None
             for name in member.io.outputs:
                 link = member.io.body.link(name)
                 robot.links[link.index].actuation_mode = link.actuation_mode
-        for member in self.family():
-            assert member.io is not None
-            member.transfer = IOTransfer(member.io, robot)
-            for copy in member.transfer.outputs:
-                copy()
-        assert self.io is not None
-        self.devices = DeviceTransfer(self.io.body, robot, enabled)
 
     def start(self) -> None:
         """Start the controller and then its sub-controllers; a failing one fails the whole.

@@ -97,9 +97,15 @@ class CommandLimiter:
     def restart(self) -> None:
         """Look up the actuation modes again and go on from the measured state.
 
-        To be called whenever the modes have changed, or the robot has moved without commands.
+        To be called when the robot has moved without commands.
         """
+        self._groups = []
+        self.change_modes()
+
+    def change_modes(self) -> None:
+        """Look up the actuation modes again; joints whose mode is new begin as measured."""
         body = self._body
+        before = {type(group): group for group in self._groups}
         self._groups = []
         for flag, name, group_type in GROUPS:
             joints = [
@@ -116,6 +122,8 @@ class CommandLimiter:
                     self.parameters.recovery_velocity,
                 )
                 group.restart()
+                if group_type in before:
+                    group.go_on_from(before[group_type])
                 self._groups.append(group)
         self.bad_commands_in_a_row = 0
 

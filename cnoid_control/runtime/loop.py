@@ -11,22 +11,11 @@ from typing import Protocol
 from cnoid_control.body import Body
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
-from cnoid_control.runtime.exceptions import BadCommands
+from cnoid_control.runtime.exceptions import BadCommands, RunEnded
 from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.tape import Tape
-
-
-class Limiter(Protocol):
-    """What stands between the controllers' commands and the robot."""
-
-    def restart(self) -> None:
-        """Start from the measured state and the present actuation modes."""
-
-    def apply(self, dt: float) -> bool:
-        """Limit the commands in the body, in place; False where they must not go on."""
-
-    def report(self) -> dict[str, dict[str, int]]:
-        """How often each limit has acted, by kind and joint; only those that did."""
+from cnoid_control.runtime.transition import Transition
 
 
 class Watchdog(Protocol):
@@ -64,6 +53,7 @@ class ControlLoop:
     Attributes:
         hardware: the robot.
         host: the controllers.
+        transition: what drives the robot while other controllers take over; None otherwise.
         limiter, watchdog: optional guards.
         tape: where each tick is noted, if anywhere.
         active_control_only: whether the run ends when every controller returns False in a tick.
@@ -77,7 +67,7 @@ class ControlLoop:
         hardware: Hardware,
         host: ControllerHost,
         *,
-        limiter: Limiter | None = None,
+        limiter: CommandLimiter | None = None,
         watchdog: Watchdog | None = None,
         tape: Tape | None = None,
         active_control_only: bool = True,
@@ -85,6 +75,7 @@ class ControlLoop:
         """Put the parts together; nothing is opened yet."""
         self.hardware = hardware
         self.host = host
+        self.transition: Transition | None = None
         self.limiter = limiter
         self.watchdog = watchdog
         self.tape = tape
@@ -129,7 +120,10 @@ class ControlLoop:
         now = hardware.time
         go_on = True
         if self.watchdog is None or self.watchdog.check(body, now):
-            go_on = self.host.control(self.tick, now)
+            if self.transition is None:
+                go_on = self.host.control(self.tick, now)
+            else:
+                go_on = self._control_transition(self.transition, now)
         if self.tape is not None:
             self.tape.record(now)
         if self.limiter is not None and not self.limiter.apply(hardware.time_step):
@@ -137,6 +131,14 @@ class ControlLoop:
         hardware.write()
         self.tick += 1
         return go_on or not self.active_control_only
+
+    def _control_transition(self, transition: Transition, now: float) -> bool:
+        try:
+            return transition.control(self.tick, now)
+        finally:
+            if transition.winner is not None:
+                self.host = transition.winner
+                self.transition = None
 
     def run(self, duration: float = math.inf, real_time: bool = False) -> RunOutcome:
         """Open, take ticks until the time is over, nobody has more to do or a stop, and close.
@@ -217,6 +219,9 @@ class ControlLoop:
 
     def close(self) -> None:
         """Stop the controllers and leave the robot; every part of it is reached."""
+        if self.transition is not None:
+            self.transition.give_up(RunEnded())
+            self.transition = None
         try:
             self.host.stop()
         finally:

@@ -341,3 +341,18 @@ def test_unknown_joint_in_the_configuration_is_refused() -> None:
         CommandLimiter(body, parameters, DT)
     with pytest.raises(ParameterError, match=r'limits\.max_effort'):
         parse_parameters(LimitsParameters, {'max_effort': -1.0}, 'limits')
+
+
+def test_change_of_modes_keeps_what_goes_on() -> None:
+    """Joints that stay in their mode go on from their last command, others from the state."""
+    body = make_body([Joint(-3.0, 3.0, 1.0)] * 2, StateFlag.JOINT_DISPLACEMENT)
+    body.joints[1].actuation_mode = StateFlag.JOINT_EFFORT
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q_target[:] = DT
+    limiter.apply(DT)
+    body.q[:] = 0.5
+    body.joints[1].actuation_mode = StateFlag.JOINT_DISPLACEMENT
+    limiter.change_modes()
+    body.q_target[:] = 1.0
+    limiter.apply(DT)
+    assert body.q_target.tolist() == pytest.approx([2 * DT, 0.5 + DT])

@@ -1,0 +1,139 @@
+"""Hot swap: another controller takes over a robot that is running."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.runtime.exceptions import LoopStands, SwapFailed, SwapUnderWay
+from cnoid_control.runtime.hold import Hold
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.safe_state import SafeStateParameters
+from cnoid_control.runtime.transition import Transition
+
+
+class HotSwap:
+    """Brings new controllers up beside the running ones and lets them take over.
+
+    Loading, configure(), initialize() and start() run in the thread that asks, so that the loop
+    does not wait for them; stop() and unconfigure() of the one that goes run in a thread of their
+    own, after the last tick in which it was called. Whatever the new one does wrong, the old one
+    has the robot in every tick.
+    """
+
+    def __init__(
+        self,
+        loop: ControlLoop,
+        duration: float = 0.3,
+        holding: SafeStateParameters | None = None,
+    ) -> None:
+        """Attach to a loop.
+
+        Args:
+            loop: the loop, running or about to run.
+            duration: time in which commands move from the old controllers' to the new ones' [s].
+            holding: how joints are held whose command channel changes.
+        """
+        self.duration = duration
+        self._loop = loop
+        self._holding = holding or SafeStateParameters()
+        self._lock = threading.Lock()
+
+    def begin(
+        self, controllers: Sequence[HostedController], duration: float | None = None
+    ) -> Transition:
+        """Bring controllers up and have them take over from the next tick on.
+
+        Args:
+            controllers: the new ones; nothing was called on them yet.
+            duration: time of the change of commands [s]; the usual one where None.
+
+        Returns:
+            The transition: `begun` is set after the first good tick, `ended` at its end; `error`
+            tells what was wrong where the new ones were given up.
+
+        Raises:
+            SwapUnderWay: another swap has not ended yet.
+            SwapFailed: a phase before the first tick failed; nothing has changed.
+        """
+        loop = self._loop
+        name = controllers[0].name if controllers else ''
+        with self._lock:
+            if loop.transition is not None:
+                raise SwapUnderWay(name)
+            new = self._bring_up(controllers, name)
+            given = self._holding
+            hold = Hold(
+                loop.hardware.body,
+                loop.hardware.time_step,
+                given.kp,
+                given.kd,
+                given.frequency,
+            )
+            transition = Transition(
+                loop.host,
+                new,
+                loop.hardware,
+                loop.limiter,
+                hold,
+                self.duration if duration is None else duration,
+            )
+            threading.Thread(target=_clear_up, args=(transition,), daemon=True).start()
+            loop.transition = transition
+        return transition
+
+    def swap(
+        self,
+        controllers: Sequence[HostedController],
+        duration: float | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        """Begin a swap and wait for the new ones' first good tick; not from the loop's thread.
+
+        Args:
+            controllers: the new ones; nothing was called on them yet.
+            duration: time of the change of commands [s]; the usual one where None.
+            timeout: longest wait for the first tick [s].
+
+        Raises:
+            SwapFailed: they could not take over; the old ones go on.
+        """
+        transition = self.begin(controllers, duration)
+        name = controllers[0].name
+        if not transition.begun.wait(timeout):
+            transition.withdraw(LoopStands(timeout))
+            if not transition.begun.wait(timeout):
+                raise SwapFailed(name, LoopStands(2.0 * timeout))
+        if transition.error is not None:
+            raise SwapFailed(name, transition.error) from transition.error
+
+    def _bring_up(self, controllers: Sequence[HostedController], name: str) -> ControllerHost:
+        loop = self._loop
+        host = ControllerHost(
+            controllers, loop.hardware.body, loop.hardware.time_step, loop.host.os
+        )
+        try:
+            host.configure()
+            host.initialize(aside=True)
+            host.start()
+            if len(host.controllers) < len(controllers):
+                raise host.errors[-1]
+        except CnoidControlError as error:
+            host.stop()
+            host.unconfigure()
+            raise SwapFailed(name, error) from error
+        return host
+
+
+def _clear_up(transition: Transition) -> None:
+    """Stop the host that lost, once it is called no more."""
+    transition.ended.wait()
+    loser = transition.old if transition.winner is transition.new else transition.new
+    try:
+        loser.stop()
+        loser.unconfigure()
+    finally:
+        transition.cleared.set()
