@@ -502,9 +502,9 @@ class Body:
             quaternion: orientation w x y z of unit length, shape (4,).
             R: the same orientation as a matrix, shape (3, 3).
         """
-        self._pin_q[:3] = p
-        self._pin_q[3:6] = quaternion[1:]
-        self._pin_q[6] = quaternion[0]
+        self.root_q[:3] = p
+        self.root_q[3:6] = quaternion[1:]
+        self.root_q[6] = quaternion[0]
         self._root_R = R.copy()
 
     def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
