@@ -10,6 +10,7 @@ NAME = 'cnoid_control'
 
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
 CONTROLLERS: list[str] = [
+    'motion_queue = cnoid_control.controllers.motion_queue_controller:MotionQueueController',
     'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
     'sr1_walk = cnoid_control.controllers.sr1_walk:SR1WalkPatternController',
 ]

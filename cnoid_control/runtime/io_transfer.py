@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body.body import GAIN_ARRAYS
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]
@@ -72,6 +73,9 @@ class IOTransfer:
             # q_target goes along in every mode: where it is no command it is the reference.
             joints = [link for link in links if link.actuation_mode & flag or array == 'q_target']
             self.outputs += joint_copies(self._robot, self._own, array, joints)
+        with_pid = [link for link in links if StateFlag.JOINT_PID in link.actuation_mode]
+        for array in GAIN_ARRAYS:
+            self.outputs += joint_copies(self._robot, self._own, array, with_pid)
         for link in links:
             target = self._robot.links[link.index]
             for flag, names in LINK_VALUES.items():

@@ -64,7 +64,10 @@ class GoalCheck:
         return np.array(places, dtype=int)
 
     def spread(
-        self, values: np.ndarray, others: np.ndarray, joints: Sequence[str] | Sequence[int]
+        self,
+        values: Sequence[float] | np.ndarray,
+        others: np.ndarray,
+        joints: Sequence[str] | Sequence[int],
     ) -> np.ndarray:
         """Vector of all joints from the values of some and those of the others."""
         index = self.indices(joints)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,7 @@ from cnoid_control.controllers.motion_queue.requests import (
     Velocity,
 )
 
+Vector = Sequence[float] | np.ndarray
 Joints = Sequence[str] | Sequence[int] | None
 # Less than this much time left counts as nothing left [s].
 INSTANT = 1e-9
@@ -161,62 +163,58 @@ class MotionQueue:
 
     # --- what can be asked of it --------------------------------------------------------------
 
-    def set_milestone(
-        self, q: np.ndarray, dq: np.ndarray | None = None, joints: Joints = None
-    ) -> None:
+    def set_milestone(self, q: Vector, dq: Vector | None = None, joints: Joints = None) -> None:
         """Move to q as fast as the bounds allow, arriving with velocities dq (0 if not given)."""
         self._set(Milestone(*self._goal('milestone', q, dq, joints)))
 
-    def add_milestone(
-        self, q: np.ndarray, dq: np.ndarray | None = None, joints: Joints = None
-    ) -> None:
+    def add_milestone(self, q: Vector, dq: Vector | None = None, joints: Joints = None) -> None:
         """Same as `set_milestone`, after what is queued already."""
         self._add(Milestone(*self._goal('milestone', q, dq, joints)))
 
-    def set_milestone_linear(self, q: np.ndarray, joints: Joints = None) -> None:
+    def set_milestone_linear(self, q: Vector, joints: Joints = None) -> None:
         """Move along a straight line in joint space to q, as fast as the bounds allow."""
         self._set(LinearMilestone(*self._goal('linear milestone', q, None, joints)))
 
-    def add_milestone_linear(self, q: np.ndarray, joints: Joints = None) -> None:
+    def add_milestone_linear(self, q: Vector, joints: Joints = None) -> None:
         """Same as `set_milestone_linear`, after what is queued already."""
         self._add(LinearMilestone(*self._goal('linear milestone', q, None, joints)))
 
-    def set_linear(self, q: np.ndarray, dt: float, joints: Joints = None) -> None:
+    def set_linear(self, q: Vector, dt: float, joints: Joints = None) -> None:
         """Interpolate linearly to q within dt [s]."""
         self._set(self._linear(q, dt, joints))
 
-    def add_linear(self, q: np.ndarray, dt: float, joints: Joints = None) -> None:
+    def add_linear(self, q: Vector, dt: float, joints: Joints = None) -> None:
         """Same as `set_linear`, after what is queued already."""
         self._add(self._linear(q, dt, joints))
 
     append_linear = add_linear
 
-    def set_cubic(self, q: np.ndarray, dq: np.ndarray, dt: float, joints: Joints = None) -> None:
+    def set_cubic(self, q: Vector, dq: Vector, dt: float, joints: Joints = None) -> None:
         """Follow the cubic from the commanded state to q and dq within dt [s]."""
         self._set(self._cubic(q, dq, dt, joints))
 
-    def add_cubic(self, q: np.ndarray, dq: np.ndarray, dt: float, joints: Joints = None) -> None:
+    def add_cubic(self, q: Vector, dq: Vector, dt: float, joints: Joints = None) -> None:
         """Same as `set_cubic`, after what is queued already."""
         self._add(self._cubic(q, dq, dt, joints))
 
-    def set_velocity(self, dq: np.ndarray, dt: float, joints: Joints = None) -> None:
+    def set_velocity(self, dq: Vector, dt: float, joints: Joints = None) -> None:
         """Move with velocities dq for dt [s], then stop; joints not named stop at once."""
-        velocity = self._check.velocity(
-            'velocity', self._fill(dq, np.zeros(self.limits.size), joints)
-        )
-        dt = self._check.duration('velocity motion', dt, zero=True)
-        if dt == 0.0:
+        request = self._velocity(dq, dt, joints, self._now)
+        if request is None:
             self.brake()
-            return
-        allowed = self._check.time_to_limits(self._now, velocity, self.smooth)
-        if allowed < dt:
-            self._report(f'velocity motion ends after {allowed:g} s instead of {dt:g} s: limits')
-        if allowed <= 0.0:
-            self.brake()
-        elif self.smooth:
-            self._set(SmoothVelocity(velocity, min(dt, allowed)))
         else:
-            self._set(Velocity(velocity, min(dt, allowed)))
+            self._set(request)
+
+    def add_velocity(self, dq: Vector, dt: float, joints: Joints = None) -> None:
+        """Same as `set_velocity`, after what is queued already."""
+        request = self._velocity(dq, dt, joints, self.end)
+        if request is not None:
+            self._add(request)
+
+    def add_wait(self, dt: float) -> None:
+        """Stand still for dt [s], after what is queued already."""
+        duration = self._check.duration('wait', dt)
+        self._add(SmoothVelocity(np.zeros(self.limits.size), duration))
 
     def brake(self) -> None:
         """Come to rest as fast as the bounds allow and forget everything that was queued."""
@@ -260,7 +258,7 @@ class MotionQueue:
         check = GoalCheck(limits, self._check.refuse, self._report)
         self._change(lambda: setattr(self, '_check', check))
 
-    def place_joints(self, joints: Sequence[str] | Sequence[int], position: np.ndarray) -> None:
+    def place_joints(self, joints: Sequence[str] | Sequence[int], position: Vector) -> None:
         """Have joints stand still at given positions, where something else has led them.
 
         The others go on as they were; what is queued no longer moves these.
@@ -278,30 +276,56 @@ class MotionQueue:
         self._now = state
         self._replace(entries)
 
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Undo everything asked for in the block where anything of it is refused."""
+        before = dict(vars(self))
+        before['_entries'] = deque(self._entries)
+        try:
+            yield
+        except Exception:
+            vars(self).update(before)
+            raise
+
     # --- planning -----------------------------------------------------------------------------
 
-    def _fill(self, values: np.ndarray, others: np.ndarray, joints: Joints) -> np.ndarray:
+    def _fill(self, values: Vector, others: np.ndarray, joints: Joints) -> np.ndarray:
         if joints is None:
             return np.asarray(values, dtype=float)
         return self._check.spread(values, others, joints)
 
     def _goal(
-        self, name: str, q: np.ndarray, dq: np.ndarray | None, joints: Joints
+        self, name: str, q: Vector, dq: Vector | None, joints: Joints
     ) -> tuple[np.ndarray, np.ndarray]:
         zeros = np.zeros(self.limits.size)
         goal = self._check.position(f'{name}', self._fill(q, self.goal, joints))
         velocity = zeros if dq is None else self._fill(dq, zeros, joints)
         return goal, self._check.goal_velocity(f'velocity at the {name}', velocity, goal)
 
-    def _linear(self, q: np.ndarray, dt: float, joints: Joints) -> Request:
+    def _linear(self, q: Vector, dt: float, joints: Joints) -> Request:
         goal, velocity = self._goal('goal', q, None, joints)
         dt = self._check.duration('linear motion', dt)
         return Milestone(goal, velocity, dt) if self.smooth else Linear(goal, velocity, dt)
 
-    def _cubic(self, q: np.ndarray, dq: np.ndarray, dt: float, joints: Joints) -> Request:
+    def _cubic(self, q: Vector, dq: Vector, dt: float, joints: Joints) -> Request:
         goal, velocity = self._goal('goal', q, dq, joints)
         dt = self._check.duration('cubic motion', dt)
         return SmoothCubic(goal, velocity, dt) if self.smooth else Cubic(goal, velocity, dt)
+
+    def _velocity(
+        self, dq: Vector, dt: float, joints: Joints, start: MotionState
+    ) -> Request | None:
+        """Motion with a velocity, as long as the position limits allow; None for no time."""
+        filled = self._fill(dq, np.zeros(self.limits.size), joints)
+        velocity = self._check.velocity('velocity', filled)
+        dt = self._check.duration('velocity motion', dt, zero=True)
+        allowed = self._check.time_to_limits(start, velocity, self.smooth)
+        if allowed < dt:
+            self._report(f'velocity motion ends after {allowed:g} s instead of {dt:g} s: limits')
+            dt = allowed
+        if dt == 0.0:
+            return None
+        return SmoothVelocity(velocity, dt) if self.smooth else Velocity(velocity, dt)
 
     def _set(self, request: Request) -> None:
         stop = self._stop() if self.paused else []
@@ -374,16 +398,11 @@ class MotionQueue:
     def _change(self, change: Callable[[], None]) -> None:
         """Plan again from now under other conditions; refused, they are as before."""
         requests = self._rest()
-        before = dict(vars(self))
-        change()
-        try:
+        with self.all_or_nothing():
+            change()
             stop = self._stop() if self.paused else []
             start = self._end_of(stop) if stop else self._now
-            entries = [*stop, *self._plan_all(requests, start)]
-        except Exception:
-            vars(self).update(before)
-            raise
-        self._replace(entries)
+            self._replace([*stop, *self._plan_all(requests, start)])
 
     def _replace(self, entries: Sequence[_Entry], elapsed: float = 0.0) -> None:
         self._entries = deque(entries)

@@ -1,0 +1,59 @@
+"""What a device or an encoder measures, as a flat vector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from cnoid_control.body import Body, Device
+from cnoid_control.exceptions import CnoidControlError, choices
+
+
+class UnknownSensor(CnoidControlError):
+    """A sensor that is not read."""
+
+    def __init__(self, key: object, known: Sequence[str]) -> None:
+        """Name what was asked for and the sensors that are read."""
+        super().__init__(f'unknown sensor {key!r}; {choices(known)}')
+
+
+class SensorReading:
+    """A named source of measurements.
+
+    Attributes:
+        name: name of the sensor.
+    """
+
+    def __init__(self, name: str, read: Callable[[], np.ndarray]) -> None:
+        """Give the source of the measurements a name."""
+        self.name = name
+        self._read = read
+
+    @classmethod
+    def of_device(cls, device: Device) -> SensorReading:
+        """Everything that a device measures, one field after the other."""
+        fields: tuple[str, ...] = getattr(device, 'measured_fields', ())
+
+        def read() -> np.ndarray:
+            parts = [np.ravel(getattr(device, field)) for field in fields]
+            return np.concatenate(parts) if parts else np.zeros(0)
+
+        return cls(device.name, read)
+
+    @property
+    def measurements(self) -> np.ndarray:
+        """What it measures now, SI units, in the order of the device's fields."""
+        return self._read()
+
+
+def find_device(body: Body, name: str) -> Device:
+    """Device of a body by name.
+
+    Raises:
+        UnknownSensor: there is none.
+    """
+    for device in body.devices:
+        if device.name == name:
+            return device
+    raise UnknownSensor(name, [device.name for device in body.devices])
