@@ -37,7 +37,7 @@ def test_the_robot_goes_to_the_milestone(actuators: str) -> None:
     assert controller.remaining_time == pytest.approx(2 * np.sqrt(0.5 / 6.98))
     run(loop, controller.remaining_time + 0.005)
     assert controller.remaining_time == 0.0
-    run(loop, 1.0)
+    run(loop, 2.0)
     np.testing.assert_allclose(controller.get_commanded_config(), [0.5, -0.3], atol=1e-9)
     np.testing.assert_allclose(controller.get_sensed_config(), [0.5, -0.3], atol=2e-3)
     np.testing.assert_allclose(controller.get_sensed_velocity(), 0.0, atol=1e-2)
