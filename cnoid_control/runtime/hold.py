@@ -31,7 +31,7 @@ class Hold:
         time_step: float,
         kp: float | list[float] = 0.0,
         kd: float | list[float] = 0.0,
-        frequency: float = 30.0,
+        frequency: float = 50.0,
     ) -> None:
         """Prepare to hold; nothing is held yet.
 
@@ -82,14 +82,21 @@ class Hold:
         commands.u[self._without_effort] = 0.0
 
     def _joint_inertia(self) -> np.ndarray:
-        """Inertia seen by each joint in the held posture [kg m^2] or [kg]."""
+        """Inertia against which each joint's effort works alone [kg m^2] or [kg].
+
+        The other joints and the root yield to it: what is left when the coupling is taken out is
+        the least that the joint can have, and gains made for it are stable in every contact.
+        """
         body = self._body
         slots = body.tree.slots_in_pin_order
-        q = pin.neutral(body.model)
         held = np.zeros(body.num_all_joints)
         held[: body.num_joints] = self.q
+        q = pin.neutral(body.model)
         q[-len(slots) :] = held[slots]
-        diagonal = np.diagonal(pin.crba(body.model, self._data, q))[-len(slots) :]
+        upper = np.triu(pin.crba(body.model, self._data, q))
+        mass = upper + np.triu(upper, 1).T
+        root = mass.shape[0] - len(slots) if body.is_fixed_root else 0
+        inverse = np.linalg.inv(mass[root:, root:])
         inertia = np.zeros(body.num_all_joints)
-        inertia[slots] = diagonal
+        inertia[slots] = 1.0 / np.diagonal(inverse)[-len(slots) :]
         return inertia[: body.num_joints]

@@ -29,7 +29,7 @@ class SafeStateParameters:
         0.0, 'damping; 0 for one from the inertia', unit='N m s/rad or N s/m', minimum=0.0
     )
     frequency: float = parameter(
-        30.0, 'natural frequency where gains come from the inertia', unit='rad/s', minimum=0.1
+        50.0, 'natural frequency where gains come from the inertia', unit='rad/s', minimum=0.1
     )
     ramp: float = parameter(
         0.5, 'time in which efforts fade when states are no longer known', unit='s', minimum=0.0

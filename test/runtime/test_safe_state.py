@@ -6,7 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.urdf_loader import parse_urdf
 from cnoid_control.runtime.hold import Hold
 from cnoid_control.runtime.safe_state import SafeState, SafeStateParameters
@@ -31,9 +31,9 @@ ARM = """
 """
 
 
-def make_body(mode: StateFlag) -> Body:
+def make_body(mode: StateFlag, root: JointType = JointType.FREE) -> Body:
     """Arm of three joints, all commanded alike, somewhere in motion."""
-    body = Body(parse_urdf(ARM, 'arm'))
+    body = Body(parse_urdf(ARM, 'arm', root))
     for joint in body.joints:
         joint.actuation_mode = mode
     body.q[:] = [0.3, -0.2, 0.05]
@@ -41,20 +41,24 @@ def make_body(mode: StateFlag) -> Body:
     return body
 
 
-def test_gains_come_from_the_inertia() -> None:
-    """Each joint alone becomes a critically damped spring of the frequency asked for."""
-    body = make_body(StateFlag.JOINT_EFFORT)
+@pytest.mark.parametrize('root', [JointType.FREE, JointType.FIXED])
+def test_gains_come_from_the_inertia(root: JointType) -> None:
+    """Each joint becomes a critically damped spring against the inertia that its effort moves."""
+    body = make_body(StateFlag.JOINT_EFFORT, root)
     hold = Hold(body, DT, frequency=20.0)
     hold.grab()
+    model = body.model.copy()
+    if root is JointType.FIXED:
+        mass = [model.inertias[1].mass + 1e9, model.inertias[1].lever, np.eye(3) * 1e9]
+        model.inertias[1] = pin.Inertia(*mass)
     for joint in body.joints:
-        ddq = np.zeros(body.model.nv)
-        ddq[6 + joint.joint_id] = 1.0
-        zero = np.zeros(body.model.nv)
-        still = pin.rnea(body.model, body.model.createData(), body.pin_q(), zero, zero)
-        moved = pin.rnea(body.model, body.model.createData(), body.pin_q(), zero, ddq)
-        inertia = (moved - still)[6 + joint.joint_id]
-        assert hold.kp[joint.joint_id] == pytest.approx(400.0 * inertia)
-        assert hold.kd[joint.joint_id] == pytest.approx(40.0 * inertia)
+        effort, zero = np.zeros(model.nv), np.zeros(model.nv)
+        effort[6 + joint.joint_id] = 1.0
+        still = pin.aba(model, model.createData(), body.pin_q(), zero, zero).copy()
+        moved = pin.aba(model, model.createData(), body.pin_q(), zero, effort)
+        inertia = 1.0 / (moved - still)[6 + joint.joint_id]
+        assert hold.kp[joint.joint_id] == pytest.approx(400.0 * inertia, rel=1e-6)
+        assert hold.kd[joint.joint_id] == pytest.approx(40.0 * inertia, rel=1e-6)
 
 
 def test_slow_loops_hold_softly() -> None:
