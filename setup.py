@@ -13,6 +13,7 @@ CONTROLLERS: list[str] = [
     'motion_queue = cnoid_control.controllers.motion_queue_controller:MotionQueueController',
     'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
     'sr1_walk = cnoid_control.controllers.sr1_walk:SR1WalkPatternController',
+    'trajectory = cnoid_control.controllers.trajectory:TrajectoryController',
 ]
 
 SCRIPTS = [

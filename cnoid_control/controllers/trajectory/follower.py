@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cnoid_control.controllers.trajectory_motion import MotionLimits, TrajectoryMotion
+from cnoid_control.controllers.trajectory.motion import MotionLimits, TrajectoryMotion
 from cnoid_control.plugin.follow_trajectory import (
     FollowTrajectory,
     GoalState,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cnoid_control.controllers.exceptions import (
+from cnoid_control.controllers.trajectory.exceptions import (
     InvalidTrajectory,
     InvalidTrajectoryJoints,
     TrajectoryInThePast,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import BPoly, CubicHermiteSpline, PchipInterpolator
 
-from cnoid_control.controllers.trajectory_spline import TrajectorySpline, monotone_velocities
+from cnoid_control.controllers.trajectory.spline import TrajectorySpline, monotone_velocities
 
 TIMES = np.array([0.0, 0.4, 1.0, 1.1, 2.0])
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import ruckig
 
-from cnoid_control.controllers.trajectory_spline import TrajectorySpline
+from cnoid_control.controllers.trajectory.spline import TrajectorySpline
 from cnoid_control.plugin.messages import JointTrajectory
 
 
@@ -43,6 +43,7 @@ class TrajectoryMotion:
         self.ddq = np.zeros_like(self.q)
         self.limits = limits
         self.end_time = -np.inf
+        self._time: float | None = None
         self._start_time = 0.0
         self._columns = np.zeros(0, dtype=int)
         self._spline: TrajectorySpline | None = None
@@ -64,13 +65,16 @@ class TrajectoryMotion:
             now: the present time [s].
             start_in: time until the trajectory's time 0 [s].
         """
-        times, positions = trajectory.times + start_in, trajectory.positions
+        # The present reference is that of the last update.
+        begin = now if self._time is None else min(self._time, now)
+        times = trajectory.times + start_in + (now - begin)
+        positions = trajectory.positions
         velocities = trajectory.velocities if trajectory.velocities.size else None
         accelerations = trajectory.accelerations if trajectory.accelerations.size else None
         q, dq, ddq = self.q[columns], self.dq[columns], self.ddq[columns]
-        self._brake_all(now)
-        self._columns, self._start_time = columns, now
-        if times[0] > 0:
+        self._brake_all(begin)
+        self._columns, self._start_time = columns, begin
+        if trajectory.times[0] + start_in > 0:
             times = np.concatenate([[0.0], times])
             positions = np.vstack([q, positions])
             if velocities is not None:
@@ -79,11 +83,11 @@ class TrajectoryMotion:
                 accelerations = np.vstack([ddq, accelerations])
             self._spline = TrajectorySpline(times, positions, velocities, accelerations, dq)
             self._blend = None
-            self.end_time = now + self._spline.end_time
+            self.end_time = begin + self._spline.end_time
         else:
             self._spline = TrajectorySpline(times, positions, velocities, accelerations)
             self._blend = self._blend_from(q, dq, ddq)
-            self.end_time = now + max(self._spline.end_time, self.limits.blend_time)
+            self.end_time = begin + max(self._spline.end_time, self.limits.blend_time)
 
     def _blend_from(self, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> TrajectorySpline:
         """Offset that begins as the spline's distance from the given state and fades out."""
@@ -95,13 +99,19 @@ class TrajectoryMotion:
         ]
         return TrajectorySpline(np.array([0.0, self.limits.blend_time]), *knots)
 
+    def hold(self, q: np.ndarray) -> None:
+        """Forget everything and rest at `q`, shape (joints,)."""
+        self.finish()
+        self._brake = self._time = None
+        self.q[:] = q
+        self.dq[:] = self.ddq[:] = 0.0
+
     def brake(self, now: float) -> None:
         """Leave the trajectory and come to a stop."""
-        self._spline = self._blend = None
-        self.end_time = -np.inf
-        self._brake_all(now)
+        self.finish()
+        self._brake_all(now if self._time is None else min(self._time, now))
 
-    def _brake_all(self, now: float) -> None:
+    def _brake_all(self, begin: float) -> None:
         """Plan the stop of every joint; joints on a trajectory do not use theirs."""
         n = len(self.q)
         wanted = ruckig.InputParameter(n)
@@ -119,7 +129,7 @@ class TrajectoryMotion:
         result = ruckig.Ruckig(n).calculate(wanted, plan)
         if result not in (ruckig.Result.Working, ruckig.Result.Finished):
             raise ArithmeticError(f'no stop found from velocities {self.dq.tolist()}: {result}')
-        self._brake, self._brake_time = plan, now
+        self._brake, self._brake_time = plan, begin
 
     @property
     def rests(self) -> bool:
@@ -128,6 +138,7 @@ class TrajectoryMotion:
 
     def update(self, now: float) -> None:
         """Move the reference to the time `now` [s]."""
+        self._time = now
         if self._brake is not None:
             t = now - self._brake_time
             done = t >= self._brake.duration

@@ -50,13 +50,14 @@ class TrajectorySpline:
     def sample(self, time: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Position, velocity and acceleration at a time, each of shape (joints,).
 
-        Before the first knot its state is given; from the last knot on its position, at rest.
+        Before the first knot its polynomial goes on; from the last knot on its position is given,
+        at rest.
         """
-        if time >= self.times[-1]:
+        if time >= self.times[-1] or len(self.times) == 1:
             rest = np.zeros_like(self._last[0])
             return self._last[0].copy(), rest, rest.copy()
         segment = max(int(np.searchsorted(self.times, time, side='right')) - 1, 0)
-        t = max(time - float(self.times[segment]), 0.0)
+        t = time - float(self.times[segment])
         powers = _POWERS * np.array([1.0, t, t**2, t**3, t**4, t**5])[_SHIFTS]
         q, dq, ddq = powers @ self._coefficients[segment]
         return q, dq, ddq
