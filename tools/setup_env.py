@@ -139,9 +139,11 @@ def forget_half_installed() -> None:
 def install_package(ros: str) -> None:
     """Install this checkout, editable, with its requirements."""
     pip = [str(PYTHON), '-m', 'pip', 'install']
-    version = 'import setuptools; version = int(setuptools.__version__.split(".")[0])'
-    if not succeeds(str(PYTHON), f'{version}; assert 71 <= version < 80'):
-        run('installing setuptools', [*pip, 'setuptools>=71,<80'])
+    # An older pip may try versions for hours; setuptools 80 has dropped what colcon needs.
+    fits = 'assert major(pip) >= 24 and 71 <= major(setuptools) < 80'
+    major = 'major = lambda package: int(package.__version__.split(".")[0])'
+    if not succeeds(str(PYTHON), f'import pip, setuptools; {major}; {fits}'):
+        run('installing pip', [*pip, '--upgrade', 'pip>=24', 'setuptools>=71,<80'])
     extras = 'sim,ros,dev' if ros == 'wheels' else 'sim,dev'
     label = 'installing the package and all it needs (a few minutes the first time)'
     run(label, [*pip, '--no-build-isolation', '--editable', f'{ROOT}[{extras}]'])
