@@ -83,3 +83,11 @@ class UnknownHardware(HardwareError):
     def __init__(self, name: str, known: Iterable[str]) -> None:
         """Name the kind and those that exist."""
         super().__init__(f'unknown hardware {name!r}; {choices(known)}')
+
+
+class RenderingUnavailable(HardwareError):
+    """This machine cannot draw pictures through a graphics library."""
+
+    def __init__(self, reason: str) -> None:
+        """State why."""
+        super().__init__(f'no graphics library to draw with: {reason}')

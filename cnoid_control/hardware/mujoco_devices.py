@@ -13,6 +13,7 @@ from cnoid_control.body.devices import (
     Camera,
     ForceSensor,
     Imu,
+    LensType,
     Light,
     PointLight,
     RateGyroSensor,
@@ -24,6 +25,9 @@ FORCE = mujoco.mjtSensor.mjSENS_FORCE
 TORQUE = mujoco.mjtSensor.mjSENS_TORQUE
 GYRO = mujoco.mjtSensor.mjSENS_GYRO
 ACCELEROMETER = mujoco.mjtSensor.mjSENS_ACCELEROMETER
+
+# Shares of the world's own light that come from everywhere and from the onlooker.
+AMBIENT, HEADLIGHT = 0.35, 0.55
 
 # What MuJoCo measures for each kind of device, in the order of the device's own values.
 MEASURED_BY: dict[type[Device], tuple[mujoco.mjtSensor, ...]] = {
@@ -73,7 +77,8 @@ class DeviceBuilder:
                 type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name
             )
             self._sensors.setdefault(device.name, []).append(sensor)
-        if isinstance(device, Camera):
+        # Other lenses are beyond MuJoCo's renderer.
+        if isinstance(device, Camera) and device.lens_type is LensType.NORMAL:
             self._cameras[device.name] = body.add_camera(
                 name=f'device/{device.name}',
                 pos=device.p_local,
@@ -87,7 +92,10 @@ class DeviceBuilder:
         light = body.add_light(
             name=f'device/{device.name}',
             pos=device.p_local,
-            type=mujoco.mjtLightType.mjLIGHT_POINT,
+            # MuJoCo's renderer draws spots only; one that is open all round is a point.
+            type=mujoco.mjtLightType.mjLIGHT_SPOT,
+            cutoff=180.0,
+            exponent=0.0,
             castshadow=False,
         )
         if isinstance(device, PointLight):
@@ -97,7 +105,6 @@ class DeviceBuilder:
                 device.quadratic_attenuation,
             ]
         if isinstance(device, SpotLight):
-            light.type = mujoco.mjtLightType.mjLIGHT_SPOT
             light.dir = device.R_local @ device.direction
             light.cutoff = math.degrees(device.cut_off_angle)
             light.exponent = device.cut_off_exponent

@@ -12,11 +12,14 @@ from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch, UnknownDevice
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.joint_commands import JointCommands
+from cnoid_control.hardware.lights import Lights
 from cnoid_control.hardware.link_inputs import LinkInputs
 from cnoid_control.hardware.link_outputs import LinkOutputs
 from cnoid_control.hardware.motion_sensors import MotionSensors
 from cnoid_control.hardware.mujoco_model import MujocoModel
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.picture_maker import PictureMaker
+from cnoid_control.hardware.vision_sensors import VisionSensors
 
 DIVERGENCE = {
     'a command': mujoco.mjtWarning.mjWARN_BADCTRL,
@@ -77,6 +80,9 @@ class MujocoHardware:
         self._inputs = LinkInputs(self._mapping, self.data, body)
         self._outputs = LinkOutputs(self._mapping, self.data, body)
         self._sensors = MotionSensors(self._mapping, self.data, body, parameters, time_step)
+        self._lights = Lights(self._mapping, self.data, body)
+        self._maker = PictureMaker(self._mapping, self.data, self._lights, parameters)
+        self._vision = VisionSensors(body, self._maker, parameters.seed)
         self._request = IORequest()
         self._initial = body.save_state()
         self._tick = 0
@@ -130,6 +136,7 @@ class MujocoHardware:
         self._outputs.open(request)
         self._inputs.open(request)
         self._sensors.open(request.devices)
+        self._vision.open(request.devices, self.time)
         self._enable_sensors(self._inputs.reads_acceleration or self._sensors.active)
         mujoco.mj_forward(self.model, self.data)
         self._inputs.take_forces()
@@ -171,6 +178,7 @@ class MujocoHardware:
         """Run the physics of a tick and take the state over."""
         if self._fresh:
             self._fresh = False
+            self._vision.take(self.time)
             return True
         model, data = self.model, self.data
         for step in range(self._steps):
@@ -191,6 +199,8 @@ class MujocoHardware:
             if warning.number:
                 raise SimulationDiverged(what, self.time)
         self._take_state()
+        if self._vision.active:
+            self._vision.take(self.time)
         return True
 
     def _take_state(self) -> None:
@@ -225,4 +235,5 @@ class MujocoHardware:
             self._outputs.write()
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Free what draws pictures."""
+        self._maker.close()

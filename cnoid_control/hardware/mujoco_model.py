@@ -8,7 +8,7 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import LinkDescription
 from cnoid_control.hardware.exceptions import SimulationModelError
-from cnoid_control.hardware.mujoco_devices import DeviceBuilder
+from cnoid_control.hardware.mujoco_devices import AMBIENT, HEADLIGHT, DeviceBuilder
 from cnoid_control.hardware.mujoco_geometry import GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 
@@ -20,6 +20,7 @@ class MujocoModel:
     depth-first, so nothing here relies on the order of joints.
 
     Attributes:
+        body: the robot.
         model: the compiled model.
         links: MuJoCo body of each link, by link index.
         slots: slots that have a joint, ascending; all but the holes in the joint ids.
@@ -41,7 +42,7 @@ class MujocoModel:
             SimulationModelError: MuJoCo refuses the robot.
             UnknownCollision: the collision list selects nothing.
         """
-        self._body = body
+        self.body = body
         self._parameters = parameters
         self._spec = mujoco.MjSpec()
         self._spec.modelname = body.name
@@ -80,11 +81,15 @@ class MujocoModel:
         option.solver = mujoco.mjtSolver.mjSOL_NEWTON
         option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
         option.impratio = 1.0
+        light = self._spec.visual.headlight
+        light.ambient = [AMBIENT * self._parameters.ambient_light] * 3
+        light.diffuse = [HEADLIGHT * self._parameters.ambient_light] * 3
+        light.specular = [0.0] * 3
         # A run that diverges shall be seen to do so, not start anew.
         option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
 
     def _add_links(self) -> None:
-        tree = self._body.tree
+        tree = self.body.tree
         bodies: list[mujoco.MjsBody] = []
         self._joints: dict[int, mujoco.MjsJoint] = {}
         for link, parent, slot in zip(tree.links, tree.parents, tree.joint_slots, strict=True):
@@ -118,7 +123,7 @@ class MujocoModel:
         return joint
 
     def _add_mimics(self) -> None:
-        for link in self._body.tree.links:
+        for link in self.body.tree.links:
             if link.mimic is not None:
                 coefficients = [link.mimic.offset, link.mimic.multiplier]
                 self._spec.add_equality(
@@ -132,7 +137,7 @@ class MujocoModel:
     def _add_actuators(self) -> None:
         """Add one actuator a joint; its gains decide whether it is a motor or a servo."""
         for slot in sorted(self._joints):
-            joint = self._body.all_joints[slot]
+            joint = self.body.all_joints[slot]
             actuator = self._spec.add_actuator(
                 name=joint.joint_name,
                 target=joint.joint_name,
@@ -153,7 +158,7 @@ class MujocoModel:
         self.qpos = model.jnt_qposadr[joints].astype(np.intp)
         self.dofs = model.jnt_dofadr[joints].astype(np.intp)
         for slot, dof in zip(self.slots, self.dofs, strict=True):
-            model.dof_damping[dof] = self._body.all_joints[slot].description.damping
+            model.dof_damping[dof] = self.body.all_joints[slot].description.damping
 
 
 def _set_inertia(body: mujoco.MjsBody, link: LinkDescription) -> None:

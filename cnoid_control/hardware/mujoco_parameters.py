@@ -61,5 +61,13 @@ class MujocoParameters:
     sensors: dict[str, DisturbanceParameters] = parameter(
         {}, 'errors of sensors: by device name, or q, dq, ddq and u for those of the joints'
     )
+    camera_renderer: str = parameter(
+        'auto',
+        'what draws pictures: a graphics library, rays, or the former where there is one',
+        choices=('auto', 'gl', 'rays'),
+    )
+    ambient_light: float = parameter(
+        1.0, "brightness of the light that is not the robot's", minimum=0.0
+    )
     seed: int = parameter(0, 'seed of all noise', minimum=0)
     objects: dict[str, ObjectParameters] = parameter({}, 'things around the robot, by name')
