@@ -23,6 +23,7 @@ class KinematicTree:
         description: the model as loaded.
         links: links depth-first; the index of a link is its place here.
         parents: index of each link's parent; -1 for the root.
+        mass: total mass [kg].
         model: the pinocchio model, moving links only, gravity (0, 0, -9.80665).
         pin_joints: index of the pinocchio joint that carries each link.
         placements: pose of each link on that joint; None where the link is the joint's own.
@@ -47,6 +48,7 @@ class KinematicTree:
         self.links = depth_first_order(description)
         index = {link.name: i for i, link in enumerate(self.links)}
         self.parents = [-1 if link.parent is None else index[link.parent] for link in self.links]
+        self.mass = float(sum(link.mass for link in self.links))
         self._assign_slots()
         self._build_model()
 

@@ -14,8 +14,6 @@ from cnoid_control.body.joint_type import JointType
 if TYPE_CHECKING:
     from cnoid_control.body.body import Body
 
-WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-
 
 @dataclass
 class ContactPoint:
