@@ -22,6 +22,8 @@ from cnoid_control.body.jacobians import (
     calc_cm_jacobian,
     calc_link_jacobian,
 )
+from cnoid_control.body.joint_group import JointGroup
+from cnoid_control.body.joint_path import JointPath, Rows, get_joint_path
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.link import ContactPoint, Link
 from cnoid_control.body.model_loader import load_body
@@ -38,6 +40,8 @@ __all__ = [
     'DeviceList',
     'ForceSensor',
     'Imu',
+    'JointGroup',
+    'JointPath',
     'JointType',
     'Light',
     'Link',
@@ -45,6 +49,7 @@ __all__ = [
     'RangeCamera',
     'RangeSensor',
     'RateGyroSensor',
+    'Rows',
     'SpotLight',
     'StateFlag',
     'VisionSensor',
@@ -53,6 +58,7 @@ __all__ = [
     'calc_inverse_dynamics',
     'calc_link_jacobian',
     'calc_mass_matrix',
+    'get_joint_path',
     'load_body',
     'select_hardware',
 ]

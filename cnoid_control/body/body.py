@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,7 +13,13 @@ from cnoid_control.body.body_motion import STATE_ARRAYS, BodyMotion
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.device import Device
 from cnoid_control.body.device_list import DeviceList
-from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
+from cnoid_control.body.exceptions import (
+    DuplicateName,
+    UnknownJoint,
+    UnknownJointGroup,
+    UnknownLink,
+)
+from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.kinematic_tree import KinematicTree
 from cnoid_control.body.link import Link
@@ -53,6 +60,7 @@ class Body(BodyMotion):
         external_wrenches: force [N] and torque about the world origin [N m] on each link, world
             axes, shape (num_links, 6).
         devices: what it carries, sorted by link.
+        joint_groups: sets of joints by name.
     """
 
     def __init__(self, description: BodyDescription | KinematicTree, name: str = '') -> None:
@@ -71,6 +79,7 @@ class Body(BodyMotion):
         self.name = name or self.model_name
         self._make_links()
         self._make_devices()
+        self.joint_groups = {'all': JointGroup('all', (j for j in self.joints if j.index >= 0))}
         self.initialize_position()
         self.initialize_state()
 
@@ -186,6 +195,33 @@ class Body(BodyMotion):
             raise UnknownJoint(key, self._joint_of_name, self.name)
         return found
 
+    def joint_group(self, name: str) -> JointGroup:
+        """Joint group by its name; 'all' has all joints with an id, in the order of their ids.
+
+        Raises:
+            UnknownJointGroup: there is none.
+        """
+        if name not in self.joint_groups:
+            raise UnknownJointGroup(name, self.joint_groups, self.name)
+        return self.joint_groups[name]
+
+    def add_joint_group(self, name: str, joints: Iterable[str]) -> JointGroup:
+        """Make a joint group of joints given by their names; a free root by its link's name.
+
+        Raises:
+            DuplicateName: there is one of that name, or a joint is named twice.
+            UnknownJoint: one of the joints does not exist, or cannot move.
+        """
+        if name in self.joint_groups:
+            raise DuplicateName('joint group', name, self.name)
+        root = self.root_link
+        members = [
+            root if joint in (root.name, root.joint_name) else self.joint(joint)
+            for joint in joints
+        ]
+        self.joint_groups[name] = JointGroup(name, members)
+        return self.joint_groups[name]
+
     def device(self, index: int) -> Device:
         """Device by its index."""
         return self.devices[index]
@@ -255,6 +291,9 @@ class Body(BodyMotion):
             theirs.actuation_mode = mine.actuation_mode
         for device, copied in zip(self.devices, twin.devices, strict=True):
             copied.copy_state_from(device)
+        for name, group in self.joint_groups.items():
+            if name not in twin.joint_groups:
+                twin.add_joint_group(name, group.joint_names)
         twin.restore_state(self.save_state())
         return twin
 

@@ -156,6 +156,14 @@ class UnknownJoint(ModelError):
         super().__init__(f'unknown joint {name!r}; {choices(known)}', source)
 
 
+class UnknownJointGroup(ModelError):
+    """A joint group that the body does not have."""
+
+    def __init__(self, name: str, known: Iterable[str], source: str = '') -> None:
+        """Name the group and the groups that exist."""
+        super().__init__(f'unknown joint group {name!r}; {choices(known)}', source)
+
+
 class UnknownParent(ModelError):
     """A link whose parent link does not exist."""
 
