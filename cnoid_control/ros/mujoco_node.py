@@ -36,8 +36,13 @@ from cnoid_control.ros.sim_assembly import (
     state_qos,
     ticks_between,
 )
-from cnoid_control.ros.sim_commands import CommandInput, ForwardInput, TopicInput
-from cnoid_control.ros.sim_controller_server import LATCHED, ControllerServer, controller_node
+from cnoid_control.ros.sim_commands import CommandInput, ForwardInput, TopicFeed, TopicInput
+from cnoid_control.ros.sim_controller_server import (
+    LATCHED,
+    ControllerServer,
+    controller_node,
+    watch_activity,
+)
 from cnoid_control.ros.sim_device_table import publisher_class
 from cnoid_control.ros.sim_loop import SimulationLoop
 from cnoid_control.ros.sim_pacing import FREE, Pacing
@@ -120,7 +125,9 @@ class MujocoNode(Node):
         )
         self.companions: list[Node] = []
         self._server: ControllerServer | None = None
-        if parameters.interface != TOPIC:
+        if parameters.interface == TOPIC:
+            self._activity = watch_activity(self, self.controllers, self._on_activity)
+        else:
             self._serve_controllers()
         self._serve()
         self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
@@ -128,21 +135,13 @@ class MujocoNode(Node):
 
     def _make_inputs(self) -> dict[str, CommandInput]:
         qos = command_qos(self.parameters.pacing)
+        forward = [controller for controller in self.controllers if controller.interface]
         if self.parameters.interface == TOPIC:
-            topic = self.parameters.joint_commands_topic
-            return {
-                interface: TopicInput(self, topic, interface, self.body, qos)
-                for interface in ('effort',)
-            }
-        return {
-            controller.name: ForwardInput(self, controller, self.body, qos)
-            for controller in self.controllers
-            if controller.interface
-        }
+            feed = TopicFeed(self, self.parameters.joint_commands_topic, self.body, qos)
+            return {c.name: TopicInput(feed, c, self.body) for c in forward}
+        return {c.name: ForwardInput(self, c, self.body, qos) for c in forward}
 
     def _active_inputs(self) -> list[CommandInput]:
-        if self.parameters.interface == TOPIC:
-            return list(self._inputs.values())
         return [self._inputs[controller.name] for controller in self.controllers.active_forward]
 
     def _make_publishers(self) -> StatePublishers:
@@ -190,6 +189,18 @@ class MujocoNode(Node):
                 f'controllers cannot be switched ({error}); active: '
                 f'{", ".join(c.name for c in self.controllers.active_forward)}'
             )
+
+    def _on_activity(self, active: set[str]) -> None:
+        """Drive the joints by the controllers that a real controller_manager has active."""
+
+        def switch() -> None:
+            started = [c.name for c in self.controllers if c.name in active and not c.active]
+            for controller in self.controllers:
+                if controller.interface:
+                    controller.active = controller.name in active
+            self._forget_commands(started)
+
+        self.loop.call(switch)
 
     def _forget_commands(self, activated: Sequence[str]) -> None:
         for name in activated:

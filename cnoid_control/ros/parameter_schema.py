@@ -41,9 +41,12 @@ def describe(info: ParameterInfo, kind: Any) -> ParameterDescriptor:
 
 
 def declare_schema(node: Node, schema: type, prefix: str = '') -> None:
-    """Declare the fields of an option dataclass, nested ones too, that are not declared yet.
+    """Declare the fields of an option dataclass, nested ones too, with their descriptions.
 
     Maps by name are left out: their keys are not known before they are given.
+
+    Raises:
+        ParameterException: a value that was given has the wrong type or is out of range.
     """
     kinds = typing.get_type_hints(schema)
     for field in dataclasses.fields(schema):
@@ -51,11 +54,10 @@ def declare_schema(node: Node, schema: type, prefix: str = '') -> None:
         if dataclasses.is_dataclass(kind):
             declare_schema(node, typing.cast(type, kind), f'{name}.')
         elif typing.get_origin(kind) is not dict:
-            descriptor = describe(parameter_info(field), kind)
             if node.has_parameter(name):
-                node.set_descriptor(name, descriptor)
-            else:
-                node.declare_parameter(name, _default(field), descriptor)
+                # Declared from what was given, without a description; what was given stays.
+                node.undeclare_parameter(name)
+            node.declare_parameter(name, _default(field), describe(parameter_info(field), kind))
 
 
 def plain_value(parameter: Parameter) -> Any:

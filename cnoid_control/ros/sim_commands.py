@@ -104,24 +104,60 @@ class ForwardInput(CommandInput):
         return True
 
 
-class TopicInput(CommandInput):
-    """The commands of JointStateTopicSystem: one JointState with all interfaces of all joints.
+class TopicFeed:
+    """The command topic of JointStateTopicSystem: all interfaces of all joints in a JointState.
 
-    A value that is not finite leaves its joint with the last good command.
+    Attributes:
+        inbox: where the messages arrive.
+        decoder: the values of the last message.
+        count: messages read so far.
     """
 
-    def __init__(
-        self, node: Node, topic: str, interface: str, body: Body, qos: QoSProfile
-    ) -> None:
+    def __init__(self, node: Node, topic: str, body: Body, qos: QoSProfile) -> None:
         """Subscribe the topic."""
-        inbox = open_inbox(node, JointState, topic, qos)
-        super().__init__(topic, interface, np.arange(body.num_joints), inbox)
-        self._decoder = JointStateDecoder(body.joint_names)
+        self.inbox = open_inbox(node, JointState, topic, qos)
+        self.decoder = JointStateDecoder(body.joint_names)
+        self.count = 0
 
-    def _decode(self, data: bytes) -> bool:
-        if not self._decoder.decode(data):
-            return False
-        given = getattr(self._decoder, self.interface)
+    def poll(self) -> None:
+        """Read all messages that have come."""
+        while (data := self.inbox.take()) is not None:
+            self.count += self.decoder.decode(data)
+
+
+class TopicInput(CommandInput):
+    """One controller's part of the messages of JointStateTopicSystem.
+
+    A value that is not finite leaves its joint with the last good command: before a controller's
+    first command that system sends such values.
+    """
+
+    def __init__(self, feed: TopicFeed, controller: SimulatedController, body: Body) -> None:
+        """Share the feed with the other controllers."""
+        slots = [body.joint(joint).joint_id for joint in controller.joints]
+        super().__init__(controller.name, controller.interface, np.array(slots), feed.inbox)
+        self._feed = feed
+        self._seen = 0
+
+    def take(self) -> int:
+        """Take over the last command; returns how many messages have come."""
+        self._feed.poll()
+        fresh = self._feed.count - self._seen
+        self._seen = self._feed.count
+        if not fresh:
+            return 0
+        given = getattr(self._feed.decoder, self.interface)[self.slots]
         finite = np.isfinite(given)
         self.values[finite] = given[finite]
-        return bool(finite.any())
+        if not finite.all():
+            self.refused += 1
+            return 0
+        self.time = time.monotonic()
+        return fresh
+
+    def forget(self) -> None:
+        """Drop what came so far."""
+        self._feed.poll()
+        self._seen = self._feed.count
+        self.values[:] = np.nan
+        self.time = -np.inf

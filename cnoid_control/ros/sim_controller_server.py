@@ -142,6 +142,42 @@ def controller_node(node: Node, controller: SimulatedController) -> Node:
     return served
 
 
+def watch_activity(
+    node: Node, controllers: SimulatedControllers, changed: Callable[[set[str]], None]
+) -> Any:
+    """Subscribe a real controller_manager's activity.
+
+    Args:
+        node: node that subscribes.
+        controllers: the controllers that matter.
+        changed: told the names of those that are active, when that has changed.
+
+    Returns:
+        The subscription; None where controller_manager_msgs is not installed.
+    """
+    try:
+        from controller_manager_msgs.msg import ControllerManagerActivity
+    except ImportError as error:
+        node.get_logger().warning(f'active controllers are not followed: {error}')
+        return None
+    names = {controller.name for controller in controllers if controller.interface}
+    last: list[set[str]] = []
+
+    def receive(message: Any) -> None:
+        active = {
+            named.name
+            for named in message.controllers
+            if named.name in names and named.state.id == State.PRIMARY_STATE_ACTIVE
+        }
+        if last != [active]:
+            last[:] = [active]
+            changed(active)
+
+    return node.create_subscription(
+        ControllerManagerActivity, f'{MANAGER}/activity', receive, LATCHED
+    )
+
+
 def _state(controller: SimulatedController) -> Any:
     if controller.active:
         return State(id=State.PRIMARY_STATE_ACTIVE, label='active')
