@@ -68,7 +68,7 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
             raise UnknownController(name, controller_names())
         try:
             found = point.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ControllerImportError(name, traceback.format_exc()) from error
     if not (isinstance(found, type) and issubclass(found, SimpleController)):
         raise NotAController(name, found)
@@ -78,7 +78,7 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
 def _import_module(name: str, module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ControllerImportError(name, traceback.format_exc()) from error
 
 
@@ -95,7 +95,7 @@ def _load_file(name: str, path: Path) -> ModuleType:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         raise ControllerImportError(name, traceback.format_exc()) from error
     return module

@@ -13,9 +13,10 @@ from cnoid_control.body.model_loader import load_body
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
 from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.config import RobotParameters, RunConfig
-from cnoid_control.runtime.exceptions import UnknownParentController
+from cnoid_control.runtime.exceptions import ControllerRaised, UnknownParentController
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.hosted_controller import HostedController
 from cnoid_control.runtime.limits import CommandLimiter
@@ -56,6 +57,7 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
     Raises:
         ControllerError: a controller cannot be found or loaded.
         ParameterError: an option is wrong.
+        ControllerRaised: a controller cannot be made.
         UnknownParentController: a sub-controller's parent does not exist.
     """
     main = config.controller_name
@@ -64,7 +66,9 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
     types |= {name: other.type or name for name, other in others.items()}
     hosted = {
         name: HostedController(
-            name, find_controller(type_, config.folder)(), config.options.get(name, {})
+            name,
+            _make_instance(name, find_controller(type_, config.folder)),
+            config.options.get(name, {}),
         )
         for name, type_ in types.items()
     }
@@ -79,6 +83,13 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
         else:
             hosted[other.parent].children.append(hosted[name])
     return top
+
+
+def _make_instance(name: str, controller: type[SimpleController]) -> SimpleController:
+    try:
+        return controller()
+    except (Exception, SystemExit) as error:
+        raise ControllerRaised(name, '__init__', None, error) from error
 
 
 def make_loop(

@@ -120,3 +120,21 @@ class RunEnded(CnoidControlError):
     def __init__(self) -> None:
         """Say just that."""
         super().__init__('the run has ended')
+
+
+class ControllerHangs(CnoidControlError):
+    """A controller's control() did not come back in time."""
+
+    def __init__(self, duration: float | None = None, limit: float | None = None) -> None:
+        """Tell how long it has taken and how long it may [s], where known."""
+        taken = '' if duration is None else f' for {1e3 * duration:.3g} ms'
+        allowed = '' if limit is None else f' (limit {1e3 * limit:g} ms)'
+        super().__init__(f'control() has not come back{taken}{allowed}')
+
+
+class ControllersRevoked(CnoidControlError):
+    """Controllers that came back after the robot had been taken from them."""
+
+    def __init__(self) -> None:
+        """Say just that."""
+        super().__init__('the robot was taken from these controllers; their commands are ignored')

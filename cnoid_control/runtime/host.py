@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -15,6 +16,7 @@ from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
+    ControllersRevoked,
     NoControllerLeft,
     ResultNotBool,
 )
@@ -56,6 +58,8 @@ class ControllerHost:
         self._controls: list[tuple[str, Callable[[], Any]]] = []
         self._ios: list[Any] = []
         self._pushes = False
+        self._gate = threading.Lock()
+        self._revoked = False
 
     def members(self) -> list[HostedController]:
         """All controllers and sub-controllers that are still in the run."""
@@ -165,28 +169,44 @@ class ControllerHost:
 
         Raises:
             ControllerFailed: a controller raised or returned no bool; no output was copied.
+            ControllersRevoked: the robot was taken from them; no output was copied.
         """
-        for io in self._ios:
-            io.current_time = time
-        for copy in self._inputs:
-            copy()
+        name = ''
         go_on = False
-        for name, control in self._controls:
-            try:
+        try:
+            for io in self._ios:
+                io.current_time = time
+            for copy in self._inputs:
+                copy()
+            for name, control in self._controls:
                 result = control()
-            except Exception as error:
-                raise ControllerRaised(name, 'control', tick, error) from error
-            if result is True:
-                go_on = True
-            elif result is not False:
-                if not isinstance(result, np.bool_):
-                    raise ResultNotBool(name, 'control', tick, result)
-                go_on = go_on or bool(result)
-        if self._pushes:
-            self.body.external_wrenches.fill(0.0)
-        for copy in self._outputs:
-            copy()
+                if result is True:
+                    go_on = True
+                elif result is not False:
+                    if not isinstance(result, np.bool_):
+                        raise ResultNotBool(name, 'control', tick, result)
+                    go_on = go_on or bool(result)
+            with self._gate:
+                if self._revoked:
+                    raise ControllersRevoked
+                if self._pushes:
+                    self.body.external_wrenches.fill(0.0)
+                for copy in self._outputs:
+                    copy()
+        except (ControllerFailed, ControllersRevoked):
+            raise
+        except (Exception, SystemExit) as error:
+            name = name or self.controllers[0].name
+            raise ControllerRaised(name, 'control', tick, error) from error
         return go_on
+
+    def revoke(self) -> None:
+        """Take the robot from the controllers: what they compute from now on goes nowhere.
+
+        From any thread, while control() runs; when this has returned, no output is copied.
+        """
+        with self._gate:
+            self._revoked = True
 
     def pause(self) -> None:
         """Tell the controllers that the loop has halted."""

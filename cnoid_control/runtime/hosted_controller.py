@@ -197,7 +197,7 @@ class HostedController:
         errors = [error for child in reversed(self.children) for error in child._descend(phase)]
         try:
             getattr(self.controller, phase)()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raised = ControllerRaised(self.name, phase, None, error)
             raised.__cause__ = error
             errors.append(raised)
@@ -218,7 +218,7 @@ class HostedController:
     def _demand(self, phase: str, method: Callable[..., Any], *args: Any) -> None:
         try:
             result = method(*args)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ControllerRaised(self.name, phase, None, error) from error
         if not isinstance(result, (bool, np.bool_)):
             raise ResultNotBool(self.name, phase, None, result)

@@ -1,0 +1,97 @@
+"""Notices from outside that a call does not come back, and acts in its stead."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+
+from cnoid_control.runtime.exceptions import ControllerHangs
+
+
+class HangMonitor:
+    """Watches calls of one thread from a thread of its own.
+
+    The watched thread says when a call begins and ends; both cost next to nothing. A call that
+    takes longer than the limit is reported once, and from then on `act` is called each period
+    until the call has come back.
+
+    Attributes:
+        limit: time that a call may take [s].
+        hangs: calls so far that took longer.
+    """
+
+    def __init__(
+        self,
+        limit: float,
+        period: float,
+        report: Callable[[float], None],
+        act: Callable[[], None],
+    ) -> None:
+        """Prepare; `start` begins to watch.
+
+        Args:
+            limit: time that a call may take [s].
+            period: time between two calls of `act` [s].
+            report: called once a hang with the time that the call has taken so far [s].
+            act: called each period while a call hangs.
+        """
+        self.limit = limit
+        self.hangs = 0
+        self._period = period
+        self._report = report
+        self._act = act
+        self._since = 0.0
+        self._watched = 0
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self.stop()
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._watch, name='hang monitor', daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._thread = None
+
+    def begin(self) -> None:
+        """Say that a call begins; in the watched thread."""
+        self._watched = threading.get_ident()
+        self._since = time.monotonic()
+
+    def end(self) -> None:
+        """Say that the call has come back; in the watched thread."""
+        self._since = 0.0
+
+    def interrupt(self) -> None:
+        """Raise `ControllerHangs` in the call that hangs.
+
+        A loop in Python ends by that; a call that waits in C code does not, until it comes back.
+        """
+        if self._since:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(self._watched), ctypes.py_object(ControllerHangs)
+            )
+
+    def _watch(self) -> None:
+        look = self.limit / 4.0
+        while not self._stop.wait(look):
+            since = self._since
+            if since and time.monotonic() - since > self.limit:
+                self.hangs += 1
+                self._report(time.monotonic() - since)
+                self._stand_in(since)
+
+    def _stand_in(self, since: float) -> None:
+        due = time.monotonic()
+        while self._since == since and not self._stop.is_set():
+            self._act()
+            due = max(due + self._period, time.monotonic())
+            self._stop.wait(max(0.0, due - time.monotonic()))
