@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from cnoid_control.body import Body, Link, StateFlag
-from cnoid_control.body.body import GAIN_ARRAYS
+from cnoid_control.body.body_motion import GAIN_ARRAYS
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]
