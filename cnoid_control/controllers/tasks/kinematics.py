@@ -1,0 +1,134 @@
+"""Jacobians of a body, computed once a tick and shared by all tasks and constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body import Body, Link
+from cnoid_control.body.kinematic_tree import ROOT_NV
+
+WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+LOCAL = pin.ReferenceFrame.LOCAL
+
+
+class TaskKinematics:
+    """The controlled part of a body as the solvers see it.
+
+    The unknowns of the solvers are velocities: those of the controlled joints, in pinocchio's
+    order, behind the six of the root where the root may move.
+
+    Attributes:
+        body: the body; its state is the state that tasks work from.
+        columns: column of pinocchio's Jacobians of each unknown.
+        num_unknowns: number of unknowns.
+        root_unknowns: 6 where the velocity of the root is an unknown, else 0.
+        joint_slots: row in the body's joint arrays of each unknown behind the root's.
+    """
+
+    def __init__(self, body: Body, joints: list[Link], moving_root: bool) -> None:
+        """Choose the joints that may move.
+
+        Args:
+            body: the body.
+            joints: controlled joints.
+            moving_root: whether the velocity of the root is an unknown too.
+        """
+        self.body = body
+        tree = body.tree
+        wanted = {joint.description.joint_name for joint in joints}
+        names = {tree.joint_slots[i]: link.joint_name for i, link in enumerate(tree.links)}
+        places = [
+            place for place, slot in enumerate(tree.slots_in_pin_order) if names[slot] in wanted
+        ]
+        self.root_unknowns = ROOT_NV if moving_root else 0
+        self.joint_slots = tree.slots_in_pin_order[places]
+        root_columns = list(range(self.root_unknowns))
+        self.columns = np.array(root_columns + [ROOT_NV + place for place in places], dtype=int)
+        self.num_unknowns = len(self.columns)
+        self._all = self.num_unknowns == body.model.nv
+        self._unknown_of_slot = {
+            int(slot): self.root_unknowns + i for i, slot in enumerate(self.joint_slots)
+        }
+        self._cache: dict[object, np.ndarray] = {}
+
+    def update(self) -> None:
+        """Take over the body's state; to be called once a tick before anything else."""
+        self._cache.clear()
+        body = self.body
+        pin.computeJointJacobians(body.model, body.data, body.pin_q())
+
+    def unknown(self, joint: Link) -> int | None:
+        """Index of a joint's velocity among the unknowns; None where it is not controlled."""
+        return self._unknown_of_slot.get(self.body.tree.joint_slots[joint.index])
+
+    def full_jacobian(self, link: Link) -> np.ndarray:
+        """Jacobian of a link's origin over all of pinocchio's columns, world axes.
+
+        Rows are linear then angular, shape (6, nv).
+        """
+        cached = self._cache.get(link.index)
+        if cached is None:
+            tree = self.body.tree
+            joint = tree.pin_joints[link.index]
+            cached = pin.getJointJacobian(self.body.model, self.body.data, joint, WORLD_ALIGNED)
+            placement = tree.placements[link.index]
+            if placement is not None:
+                arm = self.body.data.oMi[joint].rotation @ placement.translation
+                cached[:3] -= pin.skew(arm) @ cached[3:]
+            self._cache[link.index] = cached
+        return cached
+
+    def jacobian(self, link: Link) -> np.ndarray:
+        """Jacobian of a link's origin over the unknowns, world axes, shape (6, unknowns)."""
+        return self.select(self.full_jacobian(link))
+
+    def local_jacobian(self, link: Link) -> np.ndarray:
+        """Jacobian of a link's origin over the unknowns, the link's own axes."""
+        tree = self.body.tree
+        placement = tree.placements[link.index]
+        if placement is not None:
+            return rotate_back(self.placement(link).rotation, self.jacobian(link))
+        joint = tree.pin_joints[link.index]
+        return self.select(pin.getJointJacobian(self.body.model, self.body.data, joint, LOCAL))
+
+    def com_jacobian(self) -> np.ndarray:
+        """Jacobian of the centre of mass over all of pinocchio's columns, shape (3, nv)."""
+        cached = self._cache.get('com')
+        if cached is None:
+            body = self.body
+            cached = self._cache['com'] = pin.jacobianCenterOfMass(body.model, body.data, False)
+        return cached
+
+    def momentum_matrix(self) -> np.ndarray:
+        """Map from velocities to momentum about the centre of mass, world axes, shape (6, nv)."""
+        cached = self._cache.get('momentum')
+        if cached is None:
+            body = self.body
+            cached = pin.computeCentroidalMap(body.model, body.data, body.pin_q())
+            self._cache['momentum'] = cached
+        return cached
+
+    def select(self, jacobian: np.ndarray) -> np.ndarray:
+        """Columns of the unknowns."""
+        return jacobian if self._all else jacobian[:, self.columns]
+
+    def placement(self, link: Link) -> pin.SE3:
+        """Pose of a link in the world."""
+        return self.body.link_placement(link.index)
+
+    def rotation(self, link: Link | None) -> np.ndarray | None:
+        """Axes of a reference link in the world; None for the world itself."""
+        return None if link is None else self.placement(link).rotation
+
+
+def rotate(rotation: np.ndarray | None, value: np.ndarray) -> np.ndarray:
+    """Rotate the two 3-vectors of a spatial vector (or 6 rows) from a frame to the world."""
+    if rotation is None:
+        return value
+    return np.concatenate([rotation @ value[:3], rotation @ value[3:]])
+
+
+def rotate_back(rotation: np.ndarray | None, value: np.ndarray) -> np.ndarray:
+    """Rotate the two 3-vectors of a spatial vector (or 6 rows) from the world to a frame."""
+    return value if rotation is None else rotate(rotation.T, value)

@@ -1,0 +1,169 @@
+"""Bases of all tasks: what should be reached, and in which coordinates."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cnoid_control.body import Link
+from cnoid_control.body.joint_group import JointGroup
+from cnoid_control.controllers.tasks.element import Element
+from cnoid_control.controllers.tasks.exceptions import WrongTarget
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
+
+
+class Task(Element):
+    """Base of all tasks.
+
+    A task asks for a velocity of some quantity. `update` is called once a tick while the task is
+    enabled (and, for a subtask, its parent is); after it `velocity` holds what the task asks for
+    and `error` how far the quantity is from its target.
+
+    Attributes:
+        priority: 0 is served first; a higher number only with what is left. `qp` solver only.
+        lm_damping: damping of the solution in proportion to the task's weighted squared
+            velocity, for targets out of reach. `qp` solver only.
+        selection: 1 for the rows that the task cares for, 0 for the others, shape (size,).
+        size: number of rows.
+        row_scale: root of the weight of each row, 0 for the rows that are not selected; None
+            where all are 1.
+        velocity: what was asked for at the last update, rows as in `jacobian`.
+        error: distance to the target at the last update, shape (size,).
+    """
+
+    element_kind = 'task'
+    # Subclasses have a target of their own type: Target or PoseTarget.
+    target: Any
+
+    def __init__(self, name: str, size: int) -> None:
+        """Make a task of `size` rows that is not on a controller yet."""
+        super().__init__(name)
+        self.size = size
+        self.priority = 0
+        self._weight = np.ones(size)
+        self.row_scale: np.ndarray | None = None
+        self.lm_damping = 0.0
+        self.velocity = np.zeros(size)
+        self.error = np.zeros(size)
+        self._selection = np.ones(size)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Importance inside a priority, one value a row (set one for all); `qp` solver only."""
+        return self._weight
+
+    @weight.setter
+    def weight(self, value: float | np.ndarray) -> None:
+        array = np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.size,)))
+        if not np.isfinite(array).all() or (array < 0.0).any():
+            raise WrongTarget(f'{self.name}.weight', value, 'finite weights >= 0')
+        self._weight = array
+        self._rescale()
+
+    @property
+    def selection(self) -> np.ndarray:
+        """Diagonal of the selection matrix: 1 for the rows cared for, 0 for the others."""
+        return self._selection
+
+    @selection.setter
+    def selection(self, value: np.ndarray) -> None:
+        array = np.array(value, dtype=float)
+        if array.shape != (self.size,) or not np.isin(array, (0.0, 1.0)).all():
+            raise WrongTarget(f'{self.name}.selection', value, f'{self.size} zeros and ones')
+        self._selection = array
+        self._rescale()
+
+    def _rescale(self) -> None:
+        scale = np.sqrt(self._weight) * self._selection
+        self.row_scale = None if (scale == 1.0).all() else scale
+
+    @abc.abstractmethod
+    def update(self, kinematics: TaskKinematics, dt: float) -> None:
+        """Refresh target, `velocity` and `error` from the state of now."""
+
+    @abc.abstractmethod
+    def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
+        """Rows that map the unknowns to the quantity's velocity, shape (size, unknowns)."""
+
+    def on_enable(self, kinematics: TaskKinematics) -> None:
+        """Start from the state of now: called when the task is added or enabled again."""
+
+
+class JointTask(Task):
+    """Base of the tasks of a joint group; the rows are the joints of the group."""
+
+    family: ClassVar[str] = 'joint'
+
+    def __init__(self, name: str, joint_group: JointGroup) -> None:
+        """Make a task for a joint group."""
+        super().__init__(name, joint_group.dofs)
+        self.joint_group = joint_group
+        self._rows: np.ndarray | None = None
+        slots = [joint.body.tree.joint_slots[joint.index] for joint in joint_group.joints]
+        self._slots = np.array(slots, dtype=int)
+
+    def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
+        """Selection of the group's joints; joints that are not controlled have zero rows."""
+        if self._rows is None:
+            self._rows = np.zeros((self.size, kinematics.num_unknowns))
+            for row, joint in enumerate(self.joint_group.joints):
+                column = kinematics.unknown(joint)
+                if column is not None:
+                    self._rows[row, column] = 1.0
+        return self._rows
+
+    def positions(self, kinematics: TaskKinematics) -> np.ndarray:
+        """Displacements of the group's joints [rad] or [m], shape (size,)."""
+        return kinematics.body.joint_arrays['q'][self._slots]
+
+
+class BodyTask(Task):
+    """Base of the tasks of one link, in the axes of a reference link.
+
+    Rows are linear x y z and angular x y z of the link's origin, in the axes of the reference.
+
+    Attributes:
+        link: link that should move.
+        reference: link whose axes targets and selection are given in; None for the world.
+            It may be changed at any time, and the target is read in the new axes at once.
+    """
+
+    family: ClassVar[str] = 'body'
+
+    def __init__(self, name: str, link: Link, reference: Link | None = None) -> None:
+        """Make a task for a link."""
+        super().__init__(name, 6)
+        self.link = link
+        self.reference = reference
+        self._axes: np.ndarray | None = None
+
+    @property
+    def last_velocity_in_reference(self) -> np.ndarray:
+        """What was asked for at the last update, axes of the reference [m/s, rad/s]."""
+        return self.velocity
+
+    @property
+    def last_velocity_in_world(self) -> np.ndarray:
+        """What was asked for at the last update, world axes [m/s, rad/s]."""
+        return rotate(self._axes, self.velocity)
+
+    def update(self, kinematics: TaskKinematics, dt: float) -> None:
+        """Refresh what is asked for."""
+        self.velocity = self._selection * self.compute_velocity(kinematics, dt)
+        self._axes = kinematics.rotation(self.reference)
+
+    @abc.abstractmethod
+    def compute_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Velocity asked for, axes of the reference, before the selection, shape (6,)."""
+
+    def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
+        """Jacobian of the link's origin, axes of the reference, shape (6, unknowns)."""
+        return rotate_back(kinematics.rotation(self.reference), kinematics.jacobian(self.link))
+
+
+class GenericTask(Task):
+    """Base of the tasks that concern neither a joint group nor one link."""
+
+    family: ClassVar[str] = 'generic'
