@@ -65,9 +65,7 @@ def test_joints_that_are_not_controlled_are_dropped(arm):
     controller = TaskController(arm, controlled, 0.01, SumSolver())
     add_joint_task(controller, JointGroup('all', arm.joints), 0.2)
     controller.compute()
-    np.testing.assert_allclose(
-        joint_velocity(controller), [0, 0, 0, 0, 0.2, 0.2, 0.2], atol=1e-15
-    )
+    np.testing.assert_allclose(joint_velocity(controller), [0, 0, 0, 0, 0.2, 0.2, 0.2], atol=1e-15)
 
 
 def test_a_body_task_uses_the_pseudo_inverse(controller, arm):

@@ -12,18 +12,18 @@ class RateLimiter(Interpolator):
     """Moves every element towards the goal at no more than a given rate.
 
     Attributes:
-        max_rate: largest change per second of each element, > 0.
+        max_velocity: largest rate of each element [1/s], > 0.
     """
 
-    def __init__(self, max_rate: float | np.ndarray) -> None:
+    def __init__(self, max_velocity: float | np.ndarray) -> None:
         """Set the rate, a scalar or one value an element."""
         super().__init__()
-        self.max_rate = np.asarray(max_rate, dtype=float)
-        if not np.all(self.max_rate > 0.0):
-            raise ParameterOutOfRange('max_rate', max_rate, 'it must be > 0')
+        self.max_velocity = np.asarray(max_velocity, dtype=float)
+        if not np.all(self.max_velocity > 0.0):
+            raise ParameterOutOfRange('max_velocity', max_velocity, 'it must be > 0')
 
     def step(self, dt: float) -> np.ndarray:
-        """Advance by at most max_rate dt."""
-        change = self.max_rate * dt
+        """Advance by at most max_velocity dt."""
+        change = self.max_velocity * dt
         self.output = self.output + np.clip(self.goal - self.output, -change, change)
         return self.output
