@@ -49,3 +49,11 @@ class WrongTarget(TaskError):
     def __init__(self, name: str, value: object, expected: str) -> None:
         """Name the task, the value and what was expected."""
         super().__init__(f'target of {name!r}: {expected} expected, got {value}')
+
+
+class UnknownGroup(TaskError):
+    """A joint group that was not defined."""
+
+    def __init__(self, key: str, name: str, known: Iterable[str]) -> None:
+        """Name the option, the group asked for and those that exist."""
+        super().__init__(f'{key}: unknown joint group {name!r}; {choices(known)}')

@@ -53,6 +53,8 @@ class PostureTask(JointPositionTask):
 class DampingTask(JointTask):
     """Keep joints still as far as no other task moves them."""
 
+    wants_velocity = True
+
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a damping task of little weight."""
         super().__init__(name, joint_group)

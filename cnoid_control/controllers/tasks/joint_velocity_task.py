@@ -11,6 +11,8 @@ from cnoid_control.controllers.tasks.task import JointTask
 class JointVelocityTask(JointTask):
     """The target is the velocity of each joint of the group [rad/s] or [m/s]."""
 
+    wants_velocity = True
+
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a task that asks for rest."""
         super().__init__(name, joint_group)

@@ -29,6 +29,7 @@ class Task(Element):
         size: number of rows.
         row_scale: root of the weight of each row, 0 for the rows that are not selected; None
             where all are 1.
+        activation: factor in [0, 1] on what the task asks for, to fade it in and out.
         velocity: what was asked for at the last update, rows as in `jacobian`.
         error: distance to the target at the last update, shape (size,).
     """
@@ -45,6 +46,7 @@ class Task(Element):
         self._weight = np.ones(size)
         self.row_scale: np.ndarray | None = None
         self.lm_damping = 0.0
+        self.activation = 1.0
         self.velocity = np.zeros(size)
         self.error = np.zeros(size)
         self._selection = np.ones(size)
@@ -95,6 +97,8 @@ class JointTask(Task):
     """Base of the tasks of a joint group; the rows are the joints of the group."""
 
     family: ClassVar[str] = 'joint'
+    # Whether the target is made of velocities, not of positions.
+    wants_velocity: ClassVar[bool] = False
 
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a task for a joint group."""

@@ -174,6 +174,8 @@ class TaskController(TaskCallbacks):
                 task.restart = False
                 task.on_enable(kinematics)
             task.update(kinematics, self.period)
+            if task.activation < 1.0:
+                task.velocity = task.activation * task.velocity
         for constraint in self._active_constraints:
             if constraint.restart:
                 constraint.restart = False
