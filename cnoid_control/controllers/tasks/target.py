@@ -8,6 +8,8 @@ import pinocchio as pin
 from cnoid_control.controllers.tasks.exceptions import WrongTarget
 from cnoid_control.controllers.tasks.interpolators import IdentityInterpolator, Interpolator
 
+IDENTITY = np.eye(3)
+
 
 class Target:
     """A vector target.
@@ -78,7 +80,8 @@ class PoseTarget:
         array = np.array(value, dtype=float)
         if array.shape != (4, 4) or not np.isfinite(array).all():
             raise WrongTarget(self.name, value, 'a finite pose of shape (4, 4)')
-        if not np.allclose(array[:3, :3] @ array[:3, :3].T, np.eye(3), atol=1e-6):
+        rotation = array[:3, :3]
+        if np.abs(rotation @ rotation.T - IDENTITY).max() > 1e-6:
             raise WrongTarget(self.name, value, 'a rotation in the upper left (3, 3) block')
         self.input = array
         self.is_set = True

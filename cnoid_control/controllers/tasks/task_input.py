@@ -57,7 +57,10 @@ class TaskInput:
         task = self.task
         late = self._last is not None and 0.0 < self._timeout < time - self._last
         change = dt / self._stop_time
-        task.activation = float(np.clip(task.activation + (-change if late else change), 0, 1))
+        if late:
+            task.activation = max(task.activation - change, 0.0)
+        elif task.activation < 1.0:
+            task.activation = min(task.activation + change, 1.0)
 
     def _take(self, message: Message, time: float) -> None:
         try:

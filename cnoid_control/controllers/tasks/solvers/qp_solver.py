@@ -65,11 +65,11 @@ class QpSolver:
                 result = ControllerResult.PARTIAL_SOLUTION_FOUND
                 break
             velocity, found = answer
-            multipliers = np.maximum(multipliers, np.abs(found[: len(upper)]))
+            np.maximum(multipliers, np.abs(found[: len(upper)]), out=multipliers)
             if level != levels[-1]:
                 kept = self._keep(kept, rows)
         assert velocity is not None  # There is at least one level.
-        active = _active(owners, multipliers)
+        active = _active(owners, multipliers, lower, upper)
         return Solution(result, velocity, active=active)
 
     def desired(self, kinematics: TaskKinematics, tasks: list[Task]) -> np.ndarray:
@@ -170,11 +170,20 @@ def _solve_level(
 
 
 def _active(
-    owners: list[tuple[Constraint, slice | np.ndarray]], multipliers: np.ndarray
+    owners: list[tuple[Constraint, slice | np.ndarray]],
+    multipliers: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
 ) -> list[tuple[Constraint, list[int]]]:
     """Constraints whose bounds the solution leans on, with their rows."""
     leaning = multipliers > 1e-9
     if not leaning.any():
         return []
-    rows_of = ((constraint, np.flatnonzero(leaning[index])) for constraint, index in owners)
-    return [(constraint, rows.tolist()) for constraint, rows in rows_of if rows.size]
+    active = []
+    for constraint, index in owners:
+        # Several constraints may bound one unknown: only the tightest holds it.
+        own = (constraint.lower >= lower[index]) | (constraint.upper <= upper[index])
+        rows = np.flatnonzero(leaning[index] & own)
+        if rows.size:
+            active.append((constraint, rows.tolist()))
+    return active
