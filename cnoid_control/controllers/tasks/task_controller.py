@@ -148,6 +148,10 @@ class TaskController(TaskCallbacks):
         self.emit(element.family, kind, 'removed', element)
         return element
 
+    def all_tasks(self) -> list[Task]:
+        """Tasks and subtasks, enabled or not."""
+        return [cast(Task, task) for top in self.tasks.values() for task in top.everything()]
+
     def forget_active(self) -> None:
         """Find the enabled tasks and constraints anew: something was added, removed, switched."""
         self._stale = True

@@ -9,7 +9,6 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.controllers.tasks.solvers import ControllerResult
 from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
-from cnoid_control.controllers.tasks.task import Task
 from cnoid_control.controllers.tasks.task_factory import TaskFactory
 from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
 from cnoid_control.controllers.tasks.task_parameters import TasksParameters
@@ -40,9 +39,10 @@ class TasksController(SimpleController):
 
     def configure(self, config: ControllerConfig) -> bool:
         """Build everything once, so that a mistake in the configuration is told early."""
-        TaskFactory(config.body.clone(), config.parameters.groups).make_controller(
-            config.parameters, 1e-3
-        )
+        parameters: TasksParameters = config.parameters
+        factory = TaskFactory(config.body.clone(), parameters.groups)
+        for task in factory.make_controller(parameters, 1e-3).all_tasks():
+            make_motion(task, parameters.tasks[task.name].motion)
         return True
 
     def initialize(self, io: ControllerIO) -> bool:
@@ -67,8 +67,8 @@ class TasksController(SimpleController):
             io.enable_input(self.body.root_link, StateFlag.LINK_POSITION)
         self._motions: list[TargetMotion] = []
         self._inputs: list[TaskInput] = []
-        for name, task in self._all_tasks().items():
-            part = self.parameters.tasks[name]
+        for task in self.tasks.all_tasks():
+            part = self.parameters.tasks[task.name]
             motion = make_motion(task, part.motion)
             if motion is not None:
                 self._motions.append(motion)
@@ -77,14 +77,6 @@ class TasksController(SimpleController):
         self._ticks = 0
         self._report: dict[str, Any] = {}
         return True
-
-    def _all_tasks(self) -> dict[str, Task]:
-        found: dict[str, Task] = {}
-        for top in self.tasks.tasks.values():
-            for task in top.everything():
-                assert isinstance(task, Task)  # Parts of a task are tasks.
-                found[task.name] = task
-        return found
 
     def control(self) -> bool:
         """Refresh targets, solve, and command the result."""
@@ -126,9 +118,9 @@ class TasksController(SimpleController):
 
     def update_parameters(self, parameters: TasksParameters) -> None:
         """Take over switches, gains, weights, selections and limits."""
-        for name, task in self._all_tasks().items():
-            if name in parameters.tasks:
-                self.factory.apply_task(task, parameters.tasks[name])
+        for task in self.tasks.all_tasks():
+            if task.name in parameters.tasks:
+                self.factory.apply_task(task, parameters.tasks[task.name])
         for name, constraint in self.tasks.constraints.items():
             if name in parameters.constraints:
                 self.factory.apply_constraint(constraint, parameters.constraints[name])
@@ -149,9 +141,9 @@ class TasksController(SimpleController):
             f'{item.constraint.name}({item.row}: {item.wanted:.4g} held at {item.bound:.4g})'
             for item in limits
         )
-        for name, task in self._all_tasks().items():
+        for task in self.tasks.all_tasks():
             if task.is_enabled:
-                report[f'{name}.error'] = float(np.linalg.norm(task.error))
+                report[f'{task.name}.error'] = float(np.linalg.norm(task.error))
         self._report = report
 
     def report(self) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def test_time_optimal_takes_over_from_a_running_motion():
 
 def test_unknown_kinds_list_the_known():
     """A wrong name names those that exist."""
-    with pytest.raises(UnknownTaskType, match="'spline'.*time_optimal"):
+    with pytest.raises(UnknownTaskType, match=r"'spline'.*time_optimal"):
         make_interpolator(InterpolatorParameters(type='spline'))
 
 

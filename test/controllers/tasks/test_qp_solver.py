@@ -290,7 +290,7 @@ def test_tasks_converge_to_their_targets(sr1):
     goal = np.array(hand.target.input)
     goal[:3, 3] += [0.05, 0.02, 0.05]
     hand.target.set(goal)
-    com.target.set(com.target.input + [0.01, 0.02, -0.01])
+    com.target.set(com.target.input + np.array([0.01, 0.02, -0.01]))
     for _ in range(400):
         assert controller.compute() is ControllerResult.SOLUTION_FOUND
         controller.integrate()

@@ -105,7 +105,7 @@ def test_names_are_unique(controller, all_joints):
 def test_unknown_names_list_the_known(controller, all_joints):
     """Removing what is not there names what is."""
     controller.add_task(moving('reach', all_joints, 0.0))
-    with pytest.raises(UnknownTask, match="'grasp'.*reach"):
+    with pytest.raises(UnknownTask, match=r"'grasp'.*reach"):
         controller.remove_task('grasp')
     with pytest.raises(UnknownTask, match="constraint 'x'"):
         controller.remove_constraint('x')
@@ -190,7 +190,7 @@ def test_its_primary_command_is_velocity(controller):
 def test_a_wrong_target_is_refused_and_the_old_one_stays(controller, all_joints, bad):
     """A target of the wrong size or with NaN changes nothing."""
     task = controller.add_task(moving('t', all_joints, 0.3))
-    with pytest.raises(WrongTarget, match="'t'.*7 finite numbers"):
+    with pytest.raises(WrongTarget, match=r"'t'.*7 finite numbers"):
         task.target.set(bad)
     controller.compute()
     np.testing.assert_allclose(controller.velocity, 0.3)
