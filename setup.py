@@ -12,6 +12,7 @@ NAME = 'cnoid_control'
 CONTROLLERS: list[str] = [
     'motion_queue = cnoid_control.controllers.motion_queue_controller:MotionQueueController',
     'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
+    'operational_space = cnoid_control.controllers.operational_space:OperationalSpaceController',
     'tasks = cnoid_control.controllers.tasks.tasks_controller:TasksController',
     'sr1_walk = cnoid_control.controllers.sr1_walk:SR1WalkPatternController',
     'trajectory = cnoid_control.controllers.trajectory:TrajectoryController',

@@ -12,6 +12,7 @@ from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import WrongTarget
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
+from cnoid_control.controllers.tasks.velocity_shaper import VelocityShaper
 
 
 class Task(Element):
@@ -29,6 +30,7 @@ class Task(Element):
         size: number of rows.
         row_scale: root of the weight of each row, 0 for the rows that are not selected; None
             where all are 1.
+        shaper: integral and derivative action and limits of what is asked for; None for none.
         activation: factor in [0, 1] on what the task asks for, to fade it in and out.
         velocity: what was asked for at the last update, rows as in `jacobian`.
         error: distance to the target at the last update, shape (size,).
@@ -47,6 +49,7 @@ class Task(Element):
         self.row_scale: np.ndarray | None = None
         self.lm_damping = 0.0
         self.activation = 1.0
+        self.shaper: VelocityShaper | None = None
         self.velocity = np.zeros(size)
         self.error = np.zeros(size)
         self._selection = np.ones(size)

@@ -177,7 +177,11 @@ class TaskController(TaskCallbacks):
             if task.restart:
                 task.restart = False
                 task.on_enable(kinematics)
+                if task.shaper is not None:
+                    task.shaper.reset()
             task.update(kinematics, self.period)
+            if task.shaper is not None:
+                task.velocity = task.shaper.shape(task.velocity, task.error, self.period)
             if task.activation < 1.0:
                 task.velocity = task.activation * task.velocity
         for constraint in self._active_constraints:

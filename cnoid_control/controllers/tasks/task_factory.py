@@ -48,6 +48,7 @@ from cnoid_control.controllers.tasks.task_parameters import (
     TaskParameters,
     TasksParameters,
 )
+from cnoid_control.controllers.tasks.velocity_shaper import VelocityShaper
 
 TASK_TYPES: dict[str, type[Task]] = {
     'joint_velocity': JointVelocityTask,
@@ -135,6 +136,14 @@ class TaskFactory:
             task = kind(name)  # type: ignore[call-arg]
         task.target.interpolator = make_interpolator(parameters.interpolator)
         task.target.reset(task.target.input)
+        shaper = VelocityShaper(
+            parameters.integral_gain,
+            parameters.integral_limit,
+            parameters.derivative_gain,
+            parameters.max_speed,
+            parameters.max_change,
+        )
+        task.shaper = shaper if shaper.changes_anything else None
         self.apply_task(task, parameters)
         if parameters.target:
             task.target.set(pose_or_vector(task, parameters.target))

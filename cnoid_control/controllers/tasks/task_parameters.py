@@ -40,6 +40,13 @@ class TaskParameters:
         1.0, 'importance, one or one a row; qp solver only', minimum=0.0
     )
     gain: float = parameter(1.0, 'velocity per error', unit='1/s', minimum=0.0)
+    integral_gain: float = parameter(
+        0.0, 'velocity per integral of the error', unit='1/s^2', minimum=0.0
+    )
+    integral_limit: float = parameter(1.0, 'largest norm of that integral', minimum=0.0)
+    derivative_gain: float = parameter(0.0, 'velocity per rate of the error', minimum=0.0)
+    max_speed: float = parameter(1e9, 'largest norm of what is asked for', minimum=0.0)
+    max_change: float = parameter(1e9, 'largest norm of its change per second', minimum=0.0)
     lm_damping: float = parameter(0.0, 'damping far from the target; qp only', minimum=0.0)
     selection: list[float] = parameter([], 'rows cared for, 0 or 1; all where empty')
     target: list[float] = parameter(
