@@ -26,12 +26,6 @@ LEVELS = (1, 2)
 class OperationalSpaceParameters(TasksParameters):
     """Options of the operational space controller: those of tasks, and one more."""
 
-    state: str = parameter(
-        'measured',
-        'state that tasks start from',
-        choices=('commanded', 'measured'),
-        read_only=True,
-    )
     max_acceleration: float = parameter(
         50.0, 'largest acceleration of a joint', unit='rad/s^2', minimum=1e-6
     )
