@@ -13,6 +13,7 @@ import numpy as np
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
@@ -56,7 +57,7 @@ class ControllerHost:
         self._inputs: list[Callable[[], None]] = []
         self._outputs: list[Callable[[], None]] = []
         self._controls: list[tuple[str, Callable[[], Any]]] = []
-        self._ios: list[Any] = []
+        self._ios: list[ControllerIO] = []
         self._pushes = False
         self._gate = threading.Lock()
         self._revoked = False
@@ -64,6 +65,10 @@ class ControllerHost:
     def members(self) -> list[HostedController]:
         """All controllers and sub-controllers that are still in the run."""
         return [member for hosted in self.controllers for member in hosted.family()]
+
+    def ios(self) -> list[ControllerIO]:
+        """The io of all controllers and sub-controllers, from initialize on."""
+        return [member.io for member in self.members() if member.io is not None]
 
     # --- before the loop ----------------------------------------------------------------------
 
@@ -133,7 +138,7 @@ class ControllerHost:
             self._inputs += [one.input for one in devices]
             self._outputs += [one.output for one in devices]
         self._controls = [(member.name, member.controller.control) for member in members]
-        self._ios = [member.io for member in members]
+        self._ios = self.ios()
         self._pushes = any(
             flags & StateFlag.LINK_EXT_WRENCH for flags in self.request().outputs.values()
         )

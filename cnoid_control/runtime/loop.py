@@ -10,7 +10,8 @@ from typing import Protocol
 
 from cnoid_control.body import Body
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.exceptions import BadCommands, RunEnded
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.limits import CommandLimiter
@@ -23,6 +24,25 @@ class Watchdog(Protocol):
 
     def check(self, body: Body, time: float) -> bool:
         """Whether the controllers are called in this tick; where not, commands are in `body`."""
+
+
+class TickRecorder(Protocol):
+    """What notes every tick for later."""
+
+    def open(self, request: IORequest, ios: list[ControllerIO]) -> None:
+        """Get ready, once it is known what is read and commanded."""
+
+    def note_inputs(self, time: float) -> None:
+        """The hardware has read the state of a tick."""
+
+    def note_outputs(self) -> None:
+        """The controllers have commanded."""
+
+    def note_sent(self) -> None:
+        """The commands are those that go to the robot."""
+
+    def close(self) -> None:
+        """The run has ended."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +75,8 @@ class ControlLoop:
         host: the controllers.
         transition: what drives the robot while other controllers take over; None otherwise.
         limiter, watchdog: optional guards.
-        tape: where each tick is noted, if anywhere.
+        tape: where each tick is noted for statistics and plots, if anywhere.
+        recorder: where each tick is noted for a log file, if anywhere.
         active_control_only: whether the run ends when every controller returns False in a tick.
         tick: number of ticks so far.
         overruns: ticks that ended late, in real time.
@@ -70,6 +91,7 @@ class ControlLoop:
         limiter: CommandLimiter | None = None,
         watchdog: Watchdog | None = None,
         tape: Tape | None = None,
+        recorder: TickRecorder | None = None,
         active_control_only: bool = True,
     ) -> None:
         """Put the parts together; nothing is opened yet."""
@@ -79,6 +101,7 @@ class ControlLoop:
         self.limiter = limiter
         self.watchdog = watchdog
         self.tape = tape
+        self.recorder = recorder
         self.active_control_only = active_control_only
         self.tick = 0
         self.overruns = 0
@@ -94,12 +117,16 @@ class ControlLoop:
         Raises:
             NoControllerLeft: no controller wants to run.
             HardwareError: the robot lacks what the controllers ask for.
+            LogNotWritable: the log file cannot be created.
         """
         self.host.configure()
-        self.hardware.open(self.host.initialize())
+        request = self.host.initialize()
+        self.hardware.open(request)
         if self.limiter is not None:
             self.limiter.restart()
         self.host.start()
+        if self.recorder is not None:
+            self.recorder.open(request, self.host.ios())
 
     def step(self) -> bool:
         """Walk one tick.
@@ -116,18 +143,24 @@ class ControlLoop:
         if not hardware.read():
             self.exhausted = True
             return False
-        body = hardware.body
+        recorder = self.recorder
         now = hardware.time
+        if recorder is not None:
+            recorder.note_inputs(now)
         go_on = True
-        if self.watchdog is None or self.watchdog.check(body, now):
+        if self.watchdog is None or self.watchdog.check(hardware.body, now):
             if self.transition is None:
                 go_on = self.host.control(self.tick, now)
             else:
                 go_on = self._control_transition(self.transition, now)
         if self.tape is not None:
             self.tape.record(now)
+        if recorder is not None:
+            recorder.note_outputs()
         if self.limiter is not None and not self.limiter.apply(hardware.time_step):
             raise BadCommands(self.tick)
+        if recorder is not None:
+            recorder.note_sent()
         hardware.write()
         self.tick += 1
         return go_on or not self.active_control_only
@@ -231,3 +264,5 @@ class ControlLoop:
                 self.host.unconfigure()
                 if self.tape is not None:
                     self.tape.flush()
+                if self.recorder is not None:
+                    self.recorder.close()

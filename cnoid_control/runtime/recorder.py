@@ -1,0 +1,268 @@
+"""Records what the controllers read and wrote, tick by tick, into a log file."""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from cnoid_control.body import Body, Device, StateFlag
+from cnoid_control.hardware.channels import input_channels, output_channels
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.log.mcap_writer import McapWriter
+from cnoid_control.runtime.log_encoder import LogEncoder
+from cnoid_control.runtime.state_text import state_to_text
+
+BLOCK = 256
+QUEUE_BLOCKS = 64
+
+
+@dataclass
+class LogBlock:
+    """Rows of many ticks on their way to the file.
+
+    Attributes:
+        times: times [s], shape (rows,).
+        inputs, outputs, sent: rows of the channels; sent is what the limits left of the outputs'
+            joint commands.
+        measurements: measured numbers of the devices, one after the other.
+        fresh: which devices had a new state, shape (rows, devices).
+        data: what devices saw: row, device and data fields.
+        commands: what controllers did to devices: row, device and state.
+        contacts: row, link name and numbers of the contact points.
+        fields: what controllers logged of their own: row, topic and numbers.
+    """
+
+    times: np.ndarray
+    inputs: np.ndarray
+    outputs: np.ndarray
+    sent: np.ndarray
+    measurements: np.ndarray
+    fresh: np.ndarray
+    data: list[tuple[int, Device, dict[str, np.ndarray]]] = field(default_factory=list)
+    commands: list[tuple[int, Device, np.ndarray]] = field(default_factory=list)
+    contacts: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
+    fields: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
+    rows: int = 0
+
+
+class Recorder:
+    """Notes rows in the loop; a thread turns blocks of them into messages and writes those.
+
+    A file that cannot be written to any more (a full disk) is reported once, and the run goes on
+    without it.
+
+    Attributes:
+        path: the file.
+        error: what ended the recording early; empty where nothing did.
+        dropped: ticks that were left out because the file was too slow for a run in real time.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        body: Body,
+        config: str = '',
+        topics: dict[str, str] | None = None,
+        real_time: bool = False,
+        os: TextIO | None = None,
+    ) -> None:
+        """Prepare a recording of a run that has not begun.
+
+        Args:
+            path: the file; an old one is replaced.
+            body: body of the hardware, in its initial state.
+            config: the configuration as text, which a replay needs.
+            topics: topics of devices by name, where other than the name.
+            real_time: whether the loop must not wait for the file.
+            os: stream for messages.
+        """
+        self.path = Path(path)
+        self.error = ''
+        self.dropped = 0
+        self._body = body
+        self._topics = topics or {}
+        self._real_time = real_time
+        self._os = os if os is not None else sys.stderr
+        self._metadata = {'config': config, 'initial_state': state_to_text(body)}
+        self._queue: queue.Queue[LogBlock | None] = queue.Queue(QUEUE_BLOCKS)
+        self._thread: threading.Thread | None = None
+        self._disconnect: list[Any] = []
+
+    # --- before and after the loop ------------------------------------------------------------
+
+    def open(self, request: IORequest, ios: list[Any]) -> None:
+        """Create the file.
+
+        Args:
+            request: what the controllers read and command.
+            ios: the controllers' io, for what they log of their own.
+
+        Raises:
+            LogNotWritable: the file cannot be created.
+        """
+        body = self._body
+        self._ios = ios
+        self._inputs = input_channels(body, request)
+        self._outputs = output_channels(body, request)
+        self._sent_parts = [body.joint_arrays[name] for name in ('q_target', 'dq_target', 'u')]
+        self._sensors = [
+            device
+            for device in body.devices
+            if device.name in request.devices and device.measured_fields
+        ]
+        self._seeing = {name for name in request.devices if self._sees(name)}
+        self._touched = [
+            body.link(name)
+            for name, flags in sorted(request.inputs.items())
+            if flags & StateFlag.LINK_CONTACT_STATE
+        ]
+        self._fresh: set[str] = set()
+        self._reading = False
+        columns = {'inputs': self._inputs.columns, 'outputs': self._outputs.columns}
+        self._metadata['columns'] = json.dumps(
+            {
+                kind: {name: [place.start, place.stop] for name, place in places.items()}
+                for kind, places in columns.items()
+            }
+        )
+        encoder = LogEncoder(body, self._inputs, self._outputs, self._sensors, self._topics)
+        writer = McapWriter(self.path, {'cnoid_control': self._metadata})
+        self._disconnect = [
+            device.state_changed.connect(self._note_change) for device in body.devices
+        ]
+        self._block = self._new_block()
+        self._reading = True
+        self._thread = threading.Thread(
+            target=self._write_blocks, args=(writer, encoder), name='recorder', daemon=True
+        )
+        self._thread.start()
+
+    def _sees(self, name: str) -> bool:
+        return any(device.name == name and device.data_fields for device in self._body.devices)
+
+    def close(self) -> None:
+        """Write what is left, finish the file and wait for it."""
+        if self._thread is None:
+            return
+        for disconnect in self._disconnect:
+            disconnect()
+        self._hand_over(wait=True)
+        self._queue.put(None)
+        self._thread.join()
+        self._thread = None
+
+    # --- in the loop --------------------------------------------------------------------------
+
+    def _new_block(self) -> LogBlock:
+        measured = sum(
+            getattr(device, name).size
+            for device in self._sensors
+            for name in device.measured_fields
+        )
+        joints = sum(part.size for part in self._sent_parts)
+        return LogBlock(
+            times=np.empty(BLOCK),
+            inputs=np.empty((BLOCK, self._inputs.width)),
+            outputs=np.empty((BLOCK, self._outputs.width)),
+            sent=np.empty((BLOCK, joints)),
+            measurements=np.empty((BLOCK, measured)),
+            fresh=np.zeros((BLOCK, len(self._sensors)), dtype=bool),
+        )
+
+    def _note_change(self, device: Device) -> None:
+        if self._reading:
+            self._fresh.add(device.name)
+        else:
+            self._block.commands.append((self._block.rows, device, device.read_state()))
+
+    def note_inputs(self, time: float) -> None:
+        """Note the state that the hardware has just read."""
+        block = self._block
+        row = block.rows
+        self._reading = False
+        block.times[row] = time
+        self._inputs.take(block.inputs[row])
+        if self._fresh:
+            self._note_devices(block, row)
+        for link in self._touched:
+            numbers = [
+                [*point.position, *point.normal, *point.force, *point.velocity, point.depth]
+                for point in link.contact_points
+            ]
+            block.contacts.append((row, link.name, np.array(numbers, dtype=float).reshape(-1)))
+
+    def _note_devices(self, block: LogBlock, row: int) -> None:
+        start = 0
+        for index, device in enumerate(self._sensors):
+            is_fresh = device.name in self._fresh
+            block.fresh[row, index] = is_fresh
+            for name in device.measured_fields:
+                values = getattr(device, name)
+                if is_fresh:
+                    block.measurements[row, start : start + values.size] = values
+                start += values.size
+        for name in self._fresh & self._seeing:
+            device = next(one for one in self._body.devices if one.name == name)
+            data = {key: getattr(device, key).copy() for key in device.data_fields}
+            block.data.append((row, device, data))
+        self._fresh.clear()
+
+    def note_outputs(self) -> None:
+        """Note what the controllers have commanded."""
+        block = self._block
+        self._outputs.take(block.outputs[block.rows])
+        for io in self._ios:
+            if io.log_fields:
+                for name, value in io.log_fields.items():
+                    topic = f'{io.controller_name}/{name}'
+                    block.fields.append((block.rows, topic, np.atleast_1d(value).reshape(-1)))
+                io.log_fields.clear()
+
+    def note_sent(self) -> None:
+        """Note what goes to the robot; this ends the tick."""
+        block = self._block
+        np.concatenate(self._sent_parts, out=block.sent[block.rows])
+        block.rows += 1
+        self._reading = True
+        if block.rows == BLOCK:
+            self._hand_over(wait=not self._real_time)
+
+    def _hand_over(self, wait: bool) -> None:
+        block = self._block
+        self._block = self._new_block()
+        if self.error or not block.rows:
+            return
+        try:
+            self._queue.put(block, block=wait)
+        except queue.Full:
+            self.dropped += block.rows
+
+    # --- in the thread ------------------------------------------------------------------------
+
+    def _write_blocks(self, writer: McapWriter, encoder: LogEncoder) -> None:
+        while True:
+            block = self._queue.get()
+            if block is None:
+                break
+            if not self.error:
+                try:
+                    writer.write(encoder.encode(block))
+                except Exception as error:
+                    self._fail(error)
+        try:
+            writer.close()
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if not self.error:
+            text = getattr(error, 'strerror', None) or f'{type(error).__name__}: {error}'
+            self.error = f'{self.path}: recording stopped: {text}'
+            print(f'warning: {self.error}', file=self._os)
