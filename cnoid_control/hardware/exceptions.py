@@ -91,3 +91,11 @@ class RenderingUnavailable(HardwareError):
     def __init__(self, reason: str) -> None:
         """State why."""
         super().__init__(f'no graphics library to draw with: {reason}')
+
+
+class NotRecorded(HardwareError):
+    """A controller reads what is not in the log that is replayed."""
+
+    def __init__(self, path: object, channel: str, known: Iterable[str]) -> None:
+        """Name the log, the channel and those that were recorded."""
+        super().__init__(f'{path}: {channel!r} was not recorded; {choices(known)}')

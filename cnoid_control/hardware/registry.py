@@ -42,6 +42,11 @@ KINDS = {
         'cnoid_control.ros.ros2_control_hardware:Ros2ControlHardware',
         'cnoid_control.ros.ros2_control_parameters:Ros2ControlParameters',
     ),
+    'replay': HardwareKind(
+        'a recorded run, which goes as it went',
+        'cnoid_control.hardware.replay_hardware:ReplayHardware',
+        'cnoid_control.hardware.replay_parameters:ReplayParameters',
+    ),
 }
 
 

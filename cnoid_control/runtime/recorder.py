@@ -90,7 +90,11 @@ class Recorder:
         self._topics = topics or {}
         self._real_time = real_time
         self._os = os if os is not None else sys.stderr
-        self._metadata = {'config': config, 'initial_state': state_to_text(body)}
+        self._metadata = {
+            'config': config,
+            'initial_state': state_to_text(body),
+            'topics': json.dumps(self._topics),
+        }
         self._queue: queue.Queue[LogBlock | None] = queue.Queue(QUEUE_BLOCKS)
         self._thread: threading.Thread | None = None
         self._disconnect: list[Any] = []

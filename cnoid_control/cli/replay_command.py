@@ -1,0 +1,51 @@
+"""`cnoid_control replay`: the recorded inputs through the controller again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from cnoid_control.cli.command import Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('log', metavar='LOG.mcap', help='log of a run')
+    parser.add_argument('--json', action='store_true', help='print the result as JSON')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay a log and say whether the outputs are the same."""
+    from cnoid_control.runtime.replay import replay
+
+    result = replay(args.log)
+    difference = result.first_difference
+    if args.json:
+        print(
+            json.dumps(
+                {
+                    'identical': result.identical,
+                    'ticks': result.ticks,
+                    'recorded_ticks': result.recorded_ticks,
+                    'differing_ticks': result.differing_ticks,
+                    'first_difference': str(difference) if difference else None,
+                    'reason': result.outcome.reason,
+                }
+            )
+        )
+    elif result.identical:
+        print(f'identical: {result.ticks} ticks, every output is the same to the bit')
+    else:
+        print(f'different: {result.differing_ticks} of {result.recorded_ticks} recorded ticks')
+        if difference:
+            print(f'first at {difference}')
+        if result.ticks != result.recorded_ticks:
+            print(f'only {result.ticks} ticks were replayed')
+        if result.outcome.reason:
+            print(result.outcome.reason)
+    return 0 if result.identical else 1
+
+
+REPLAY = Command(
+    'replay', 'feed a log to its controller again and compare the outputs', add_arguments, run
+)

@@ -1,0 +1,202 @@
+"""Feeds a recorded run's inputs to its controllers again and compares what they command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from cnoid_control.hardware.channels import Channels, output_channels
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.replay_hardware import ReplayHardware
+from cnoid_control.hardware.replay_parameters import ReplayParameters
+from cnoid_control.log import layouts
+from cnoid_control.log.exceptions import LogNotReadable
+from cnoid_control.log.log_file import LogFile
+from cnoid_control.plugin import ControllerIO
+from cnoid_control.runtime.assembly import make_loop, make_robot
+from cnoid_control.runtime.config import RunConfig, parse_config
+from cnoid_control.runtime.log_encoder import COMMANDS, joint_names
+from cnoid_control.runtime.loop import RunOutcome
+from cnoid_control.runtime.state_text import restore_state_text
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first output that is not what it was.
+
+    Attributes:
+        tick: number of the tick.
+        time: its time [s].
+        channel: what was commanded: 'u', 'q_target', ...
+        joint: joint or element of the channel.
+        recorded, replayed: both values.
+    """
+
+    tick: int
+    time: float
+    channel: str
+    joint: str
+    recorded: float
+    replayed: float
+
+    def __str__(self) -> str:
+        return (
+            f'tick {self.tick} ({self.time:g} s): {self.channel} of {self.joint} '
+            f'was {self.recorded!r} and is {self.replayed!r}'
+        )
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay came to.
+
+    Attributes:
+        ticks: ticks that were compared.
+        recorded_ticks: ticks in the log.
+        differing_ticks: ticks in which any output differs by a bit.
+        first_difference: where it begins; None where there is none.
+        outcome: how the run ended.
+    """
+
+    ticks: int
+    recorded_ticks: int
+    differing_ticks: int
+    first_difference: Difference | None
+    outcome: RunOutcome
+
+    @property
+    def identical(self) -> bool:
+        """Whether every tick was replayed with the same outputs, to the bit."""
+        return (
+            self.ticks == self.recorded_ticks
+            and self.differing_ticks == 0
+            and self.outcome.exit != 'failed'
+        )
+
+
+class OutputComparer:
+    """Stands in the loop's place for a recorder and compares instead of recording."""
+
+    def __init__(self, hardware: ReplayHardware) -> None:
+        """Take the recorded outputs from the hardware's log."""
+        self._hardware = hardware
+        self._channels: Channels | None = None
+        self.ticks = 0
+        self.differing = 0
+        self.first: Difference | None = None
+
+    def open(self, request: IORequest, ios: list[ControllerIO]) -> None:
+        """Line up what was recorded with what is commanded."""
+        log = self._hardware.log
+        channels = output_channels(self._hardware.body, request)
+        columns = json.loads(log.metadata['cnoid_control']['columns'])['outputs']
+        names = {name: [place.start, place.stop] for name, place in channels.columns.items()}
+        if columns != names:
+            raise LogNotReadable(
+                log.path, f'{list(columns)} were commanded then, now it is {list(names)}'
+            )
+        self._channels = channels
+        self._recorded = recorded_outputs(self._hardware, channels)
+        self._row = np.empty(channels.width)
+
+    def note_inputs(self, time: float) -> None:
+        """Inputs are the recorded ones."""
+
+    def note_outputs(self) -> None:
+        """Compare this tick's commands by their bits."""
+        assert self._channels is not None
+        self._channels.take(self._row)
+        recorded = self._recorded[self.ticks]
+        different = self._row.view(np.uint64) != recorded.view(np.uint64)
+        if different.any():
+            self.differing += 1
+            if self.first is None:
+                self.first = self._describe(int(np.flatnonzero(different)[0]))
+        self.ticks += 1
+
+    def _describe(self, element: int) -> Difference:
+        assert self._channels is not None
+        channel, place = next(
+            (name, place)
+            for name, place in self._channels.columns.items()
+            if place.start <= element < place.stop
+        )
+        index = element - place.start
+        joints = joint_names(self._hardware.body)
+        joint = joints[index] if place.stop - place.start == len(joints) else f'element {index}'
+        recorded = self._recorded[self.ticks, element]
+        time = self._hardware.time
+        return Difference(
+            self.ticks, time, channel, joint, float(recorded), float(self._row[element])
+        )
+
+    def note_sent(self) -> None:
+        """What the limits do is not the controllers' output."""
+
+    def close(self) -> None:
+        """Nothing is left open."""
+
+
+def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray:
+    """What the controllers commanded in the recorded run, shape (ticks, channels.width)."""
+    log = hardware.log
+    layout = layouts.joint_state(joint_names(hardware.body))
+    fields = dict(zip(COMMANDS, ('position', 'velocity', 'effort'), strict=True))
+    rows = np.zeros((hardware.ticks, channels.width))
+    commands = log.rows('commands')
+    for name, field in fields.items():
+        rows[:, channels.columns[name]] = layout.decode(commands, field)
+    if 'controller_outputs' in log.topics:
+        # Only where the limits changed it is the controllers' own output recorded apart.
+        ticks = np.searchsorted(log.times('joint_states'), log.times('controller_outputs'))
+        raw = log.rows('controller_outputs')
+        for name, field in fields.items():
+            rows[ticks, channels.columns[name]] = layout.decode(raw, field)
+    if 'outputs' in log.topics:
+        rest = log.rows('outputs')
+        data = layouts.numbers((rest.shape[1] - layouts.numbers(0).length) // 8)
+        values = data.decode(rest, 'data')
+        start = 0
+        for name, place in channels.columns.items():
+            if name not in COMMANDS:
+                size = place.stop - place.start
+                rows[:, place] = values[:, start : start + size]
+                start += size
+    return rows
+
+
+def recorded_config(path: str | Path, log: LogFile) -> RunConfig:
+    """Configuration of a recorded run.
+
+    Raises:
+        LogNotReadable: the log does not carry it.
+    """
+    metadata = log.metadata.get('cnoid_control', {})
+    if not metadata.get('config'):
+        raise LogNotReadable(path, 'carries no configuration; it is not the log of a run')
+    stored = json.loads(metadata['config'])
+    return parse_config(stored['values'], stored['name'], Path(stored['folder']))
+
+
+def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
+    """Replay a recorded run.
+
+    Raises:
+        LogNotReadable: the file is no log of a run.
+        CnoidControlError: the run cannot be set up again.
+    """
+    config = recorded_config(path, LogFile(path))
+    body = make_robot(config.parameters.robot, config.folder)
+    hardware = ReplayHardware(body, ReplayParameters(str(path)), config.time_step)
+    restore_state_text(body, hardware.log.metadata['cnoid_control']['initial_state'])
+    loop = make_loop(config, hardware, os)
+    comparer = OutputComparer(hardware)
+    loop.recorder = comparer
+    outcome = loop.run()
+    return ReplayResult(
+        comparer.ticks, hardware.ticks, comparer.differing, comparer.first, outcome
+    )
