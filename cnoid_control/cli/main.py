@@ -6,10 +6,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN,)
+COMMANDS = (RUN, REPLAY)
 
 
 def make_parser() -> argparse.ArgumentParser:
