@@ -79,7 +79,8 @@ class Body(BodyMotion):
         self.name = name or self.model_name
         self._make_links()
         self._make_devices()
-        self.joint_groups = {'all': JointGroup('all', (j for j in self.joints if j.index >= 0))}
+        moving = [joint for joint in self.joints if joint.joint_type.has_displacement]
+        self.joint_groups = {'all': JointGroup('all', moving)}
         self.initialize_position()
         self.initialize_state()
 
