@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from rclpy.node import Node
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.hardware.exceptions import UnsupportedChannel
+from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.command_channels import CommandChannel
 from cnoid_control.ros.controller_manager import ControllerManager
 from cnoid_control.ros.exceptions import (
     ForeignJoints,
     MissingInterfaces,
-    ServiceUnavailable,
     SharedJoint,
     UncommandedJoint,
 )
@@ -96,7 +95,7 @@ class Commander:
             return
         try:
             self.manager.release()
-        except ServiceUnavailable as error:
+        except HardwareError as error:
             self._node.get_logger().warning(f'controllers are left active: {error}')
 
     def close(self) -> None:

@@ -130,3 +130,27 @@ class UnsupportedDevice(RosError):
     def __init__(self, device: object, known: Iterable[str]) -> None:
         """Name the device and the kinds that can be served."""
         super().__init__(f'no message for device {device!r}; {choices(known)}')
+
+
+class NoRobotDescription(RosError):
+    """A robot description that did not come."""
+
+    def __init__(self, topic: str, timeout: float, reason: str) -> None:
+        """Name the topic, how long it was waited for and what happened."""
+        super().__init__(
+            f'topic {topic!r}: no robot description in {timeout:g} s: {reason}; give a file as '
+            'robot.model or the text as robot_description, or publish it latched'
+        )
+
+
+class NotActive(RosError):
+    """Something was asked for that the present state does not allow."""
+
+
+class FixedParameter(RosError):
+    """A parameter that cannot be changed in the present state."""
+
+    def __init__(self, key: str) -> None:
+        """Name the parameter and when it can be changed."""
+        hint = 'activate the node to swap, or clean it up' if key == 'controller' else 'clean up'
+        super().__init__(f'{key}: fixed while the node is configured; {hint} first')

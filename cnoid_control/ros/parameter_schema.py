@@ -9,6 +9,7 @@ import typing
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.exceptions import InvalidParameterValueException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -27,37 +28,71 @@ def describe(info: ParameterInfo, kind: Any) -> ParameterDescriptor:
         # Empty lists have no type yet, and an option may be a scalar or a list.
         dynamic_typing=kind not in (bool, int, float, str),
     )
+    bounds = (info.minimum, info.maximum)
     if info.choices:
         listed = ', '.join(repr(choice) for choice in info.choices)
         descriptor.additional_constraints = f'one of: {listed}'
-    bounds = (info.minimum, info.maximum)
-    if kind is float and not all(math.isinf(bound) for bound in bounds):
-        low, high = (max(min(bound, 1e308), -1e308) for bound in bounds)
+    elif any(math.isinf(bound) for bound in bounds):
+        # Half a range would be drawn as an endless slider.
+        if not math.isinf(info.minimum):
+            descriptor.additional_constraints = f'not below {info.minimum:g}'
+        if not math.isinf(info.maximum):
+            descriptor.additional_constraints = f'not above {info.maximum:g}'
+    elif kind is float:
+        low, high = bounds
         descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high)]
-    if kind is int and not all(math.isinf(bound) for bound in bounds):
-        low_int, high_int = (int(max(min(bound, 2**31), -(2**31))) for bound in bounds)
+    elif kind is int:
+        low_int, high_int = (int(bound) for bound in bounds)
         descriptor.integer_range = [IntegerRange(from_value=low_int, to_value=high_int)]
     return descriptor
 
 
 def declare_schema(node: Node, schema: type, prefix: str = '') -> None:
-    """Declare the fields of an option dataclass, nested ones too, with their descriptions.
+    """Declare the fields of an option dataclass, nested ones too, that are not declared yet.
 
-    Maps by name are left out: their keys are not known before they are given.
-
-    Raises:
-        ParameterException: a value that was given has the wrong type or is out of range.
+    Of maps by name, what was given is described; other keys are not known before they are given.
     """
     kinds = typing.get_type_hints(schema)
     for field in dataclasses.fields(schema):
         name, kind = f'{prefix}{field.name}', kinds[field.name]
         if dataclasses.is_dataclass(kind):
             declare_schema(node, typing.cast(type, kind), f'{name}.')
-        elif typing.get_origin(kind) is not dict:
-            if node.has_parameter(name):
-                # Declared from what was given, without a description; what was given stays.
-                node.undeclare_parameter(name)
-            node.declare_parameter(name, _default(field), describe(parameter_info(field), kind))
+        elif typing.get_origin(kind) is dict:
+            element = typing.get_args(kind)[1]
+            for key in _given_keys(node, f'{name}.') if dataclasses.is_dataclass(element) else ():
+                declare_schema(node, typing.cast(type, element), f'{name}.{key}.')
+        else:
+            _declare(node, name, kind, _default(field), describe(parameter_info(field), kind))
+
+
+def _declare(
+    node: Node, name: str, kind: Any, default: Any, descriptor: ParameterDescriptor
+) -> None:
+    if name in RCLPY_PARAMETERS:
+        return
+    if not node.has_parameter(name):
+        # Without a value there is no type yet.
+        descriptor.dynamic_typing = descriptor.dynamic_typing or default is None
+        node.declare_parameter(name, default, descriptor)
+        return
+    value = plain_value(node.get_parameter(name))
+    if kind is float and type(value) is int:
+        # A whole number in a file would make the parameter one that takes no others.
+        value = float(value)
+    node.undeclare_parameter(name)
+    descriptor.dynamic_typing = descriptor.dynamic_typing or type(value) is not kind
+    try:
+        node.declare_parameter(name, value, descriptor, ignore_override=True)
+    except InvalidParameterValueException:
+        # It is refused, with the reason, when the values are used; until then it can be set.
+        descriptor.floating_point_range = []
+        descriptor.integer_range = []
+        node.declare_parameter(name, value, descriptor, ignore_override=True)
+
+
+def _given_keys(node: Node, prefix: str) -> list[str]:
+    names = [name for name in node.list_parameters([], 0).names if name.startswith(prefix)]
+    return list(dict.fromkeys(name[len(prefix) :].split('.')[0] for name in names))
 
 
 def plain_value(parameter: Parameter) -> Any:

@@ -12,6 +12,7 @@ from rclpy.node import Node
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.ros.command_channels import CommandChannel
 from cnoid_control.ros.command_plan import Commander, CommandPlan
 from cnoid_control.ros.device_readers import DeviceReader, open_readers
 from cnoid_control.ros.exceptions import (
@@ -51,6 +52,9 @@ class Ros2ControlHardware:
         time_step: period of a tick [s].
         time: time of the last state [s], 0 at the start, continuous when the clock jumps.
         dt: time between the last two states [s].
+        arrival: when the last fresh state came, steady clock [s].
+        is_fresh: whether the last read has found a fresh state.
+        state_timeout: longest wait for a fresh state before the watchdog is asked [s].
         source: the joint states.
         readers: the device topics.
         commander: the takers of commands.
@@ -91,11 +95,16 @@ class Ros2ControlHardware:
         self.commander = Commander(node, body, parameters, time_step, self._caller)
         self._plan: CommandPlan | None = None
         self._source: JointStateSource | None = None
+        # In lock-step the robot's time stands still while it waits: only a dead one is late.
+        self.state_timeout = (
+            parameters.startup_timeout if parameters.lock_step else parameters.state_timeout
+        )
         self._velocity_by_difference = False
         self._reads_effort = False
         self._runs_kinematics = False
         self._q_before = body.q.copy()
-        self._arrival = time.monotonic()
+        self.arrival = time.monotonic()
+        self.is_fresh = False
         self._next_tick = 0.0
         self._passed_over = 0
         self._closed = False
@@ -112,9 +121,14 @@ class Ros2ControlHardware:
         return self.source.stamp
 
     @property
+    def channels(self) -> list[CommandChannel]:
+        """The takers of commands that are in use."""
+        return self._plan.channels if self._plan is not None else []
+
+    @property
     def state_age(self) -> float:
         """Time since the last fresh state came, steady clock [s]."""
-        return time.monotonic() - self._arrival
+        return time.monotonic() - self.arrival
 
     @property
     def device_ages(self) -> dict[str, float]:
@@ -174,26 +188,46 @@ class Ros2ControlHardware:
                 raise NoJointStates(topic, given.startup_timeout, reason)
             source.inbox.wait(0.05)
         self._check_publishers(topic)
-        self._arrival = time.monotonic()
+        self.arrival = time.monotonic()
         decoder = source.decoder
         self.body.q[self._ids] = decoder.position
         self.body.dq[self._ids] = np.nan_to_num(decoder.velocity, nan=0.0)
         self._q_before[:] = self.body.q
         self.time = 0.0
+        # A robot that waits for its first command shows the same state again: it is the first.
+        source.restart()
 
     def open(self, request: IORequest) -> None:
-        """Find everything that the controllers read and command.
+        """Find everything that the controllers read and command, and have it switched on.
+
+        What `prepare` was called with before is taken over at once: the loop thread may do that.
 
         Raises:
             HardwareError: something is not there; the message names it.
         """
         if self._source is None:
             self.connect()
+        self.prepare(request)
+        self.activate()
+
+    def prepare(self, request: IORequest) -> None:
+        """Find everything that the controllers read and command.
+
+        Raises:
+            HardwareError: something is not there; the message names it.
+        """
         self._open_joints(request)
         self._open_devices(request)
-        plan = self.commander.plan(request)
-        self.commander.activate(plan)
-        self._plan = plan
+        self._plan = self.commander.plan(request)
+
+    def activate(self) -> None:
+        """Have the takers of the commands active, and no other one on their joints; confirmed.
+
+        Raises:
+            HardwareError: controller_manager did not do it.
+        """
+        assert self._plan is not None
+        self.commander.activate(self._plan)
 
     def _open_joints(self, request: IORequest) -> None:
         index_of = {joint.name: i for i, joint in enumerate(self._joints)}
@@ -278,6 +312,7 @@ class Ros2ControlHardware:
             fresh = self._wait_for_timer()
         else:
             fresh = self._wait_for_state()
+        self.is_fresh = fresh
         if fresh:
             self._take_state()
         elif not self._node.context.ok():
@@ -289,8 +324,8 @@ class Ros2ControlHardware:
     def _wait_for_state(self) -> bool:
         source = self.source
         # Once it is late, look again each period: the safe command must go on.
-        is_late = self.state_age > self.parameters.state_timeout
-        timeout = self.time_step if is_late else self.parameters.state_timeout
+        is_late = self.state_age > self.state_timeout
+        timeout = self.time_step if is_late else self.state_timeout
         deadline = time.monotonic() + timeout
         while True:
             if source.poll_one():
@@ -319,7 +354,7 @@ class Ros2ControlHardware:
     def _take_state(self) -> None:
         body, source, ids = self.body, self.source, self._ids
         decoder = source.decoder
-        self._arrival = time.monotonic()
+        self.arrival = time.monotonic()
         self.dt = source.time - self.time if source.time > self.time else self.time_step
         self.time = source.time
         if self.parameters.lock_step:
@@ -383,14 +418,18 @@ class Ros2ControlHardware:
             for channel in self._plan.channels:
                 channel.flush(FLUSH_TIMEOUT)
 
+    def deactivate(self) -> None:
+        """Leave the robot safe and give its controllers back; it can be activated again."""
+        if self._plan is not None:
+            self.send_safe_command()
+            self.commander.release()
+
     def close(self) -> None:
         """Leave the robot safe, give its controllers back, and unsubscribe."""
         if self._closed:
             return
         self._closed = True
-        steps: list[Callable[[], None]] = []
-        if self._plan is not None:
-            steps += [self.send_safe_command, self.commander.release]
+        steps: list[Callable[[], None]] = [self.deactivate]
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
             steps.append(self._source.inbox.close)

@@ -38,6 +38,16 @@ def make_robot(robot: RobotParameters, folder: Path) -> Body:
     """
     root = JointType(robot.root) if robot.root else None
     body = load_body(_find_model(robot.model, folder), root, robot.name)
+    place_robot(body, robot)
+    return body
+
+
+def place_robot(body: Body, robot: RobotParameters) -> None:
+    """Put a body into the posture and place of the robot section.
+
+    Raises:
+        ParameterOutOfRange: the posture or place has the wrong size.
+    """
     _check_size('robot.posture', robot.posture, body.num_joints)
     _check_size('robot.position', robot.position, 3)
     _check_size('robot.rpy', robot.rpy, 3)
@@ -48,7 +58,6 @@ def make_robot(robot: RobotParameters, folder: Path) -> Body:
     if robot.rpy:
         body.root_link.R = _rpy_matrix(*robot.rpy)
     body.initialize_state()
-    return body
 
 
 def make_controllers(config: RunConfig) -> list[HostedController]:

@@ -250,11 +250,15 @@ class ControlLoop:
         if not self._stop_requested:
             self.host.resume()
 
-    def close(self) -> None:
-        """Stop the controllers and leave the robot; every part of it is reached."""
+    def abandon_transition(self) -> None:
+        """Leave the robot to the controllers that had it, where others are taking over."""
         if self.transition is not None:
             self.transition.give_up(RunEnded())
             self.transition = None
+
+    def close(self) -> None:
+        """Stop the controllers and leave the robot; every part of it is reached."""
+        self.abandon_transition()
         try:
             self.host.stop()
         finally:

@@ -113,6 +113,10 @@ class Watchdog:
         if action != 'off':
             self._ages.append((name, what, threshold, action))
 
+    def forget_watches(self) -> None:
+        """Watch no ages any more."""
+        self._ages.clear()
+
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_age'."""
         given = self.parameters

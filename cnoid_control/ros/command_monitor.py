@@ -1,0 +1,107 @@
+"""What the node shows of the commands, and whether anybody receives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from cnoid_control.ros.command_channels import COMMAND_QOS
+from cnoid_control.ros.command_encoder import JointStateEncoder
+from cnoid_control.ros.fast_path import Outbox
+from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
+from cnoid_control.runtime.watchdog import Watchdog
+
+PERIOD = 0.1
+ACTIVITY_QOS = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+class CommandMonitor:
+    """Publishes `~/joint_commands` each tick, and watches the other ends of the topics.
+
+    `~/joint_commands` has the stamp of the state that the commands answer; while it comes, the
+    loop is alive.
+    """
+
+    def __init__(self, node: Node, hardware: Ros2ControlHardware, guard: Watchdog) -> None:
+        """Advertise."""
+        from sensor_msgs.msg import JointState
+
+        body = hardware.body
+        names = [joint.joint_name for joint in body.joints if joint.name]
+        self._ids = np.array([joint.joint_id for joint in body.joints if joint.name], np.intp)
+        self._encoder = JointStateEncoder(names, ('position', 'velocity', 'effort'))
+        values = self._encoder.values
+        self._copies = [
+            (values['position'], body.q_target),
+            (values['velocity'], body.dq_target),
+            (values['effort'], body.u),
+        ]
+        self._outbox = Outbox(node, JointState, '~/joint_commands', COMMAND_QOS)
+        self._node = node
+        self._hardware = hardware
+        self._guard = guard
+        self._timer: Any = None
+        self._activity: Any = None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self.stop()
+        self._guard.feed('subscriber_time')
+        self._timer = self._node.create_timer(
+            PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        manager = self._hardware.parameters.controller_manager
+        if self._hardware.commander.manager is not None:
+            from controller_manager_msgs.msg import ControllerManagerActivity
+
+            self._activity = self._node.create_subscription(
+                ControllerManagerActivity, f'{manager}/activity', self._active, ACTIVITY_QOS
+            )
+
+    def stop(self) -> None:
+        """Watch no more."""
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+            self._timer = None
+        if self._activity is not None:
+            self._node.destroy_subscription(self._activity)
+            self._activity = None
+
+    def close(self) -> None:
+        """Watch no more and stop advertising."""
+        self.stop()
+        self._outbox.close()
+
+    def after_tick(self, duration: float) -> None:
+        """Show the commands of a tick; in the loop's thread."""
+        for target, source in self._copies:
+            target[:] = source[self._ids]
+        self._outbox.send(self._encoder.encode(self._hardware.stamp))
+        if self._hardware.is_fresh:
+            self._guard.tick_took(duration, self._hardware.time_step)
+
+    def _look(self) -> None:
+        hardware = self._hardware
+        channels = hardware.channels
+        if all(channel.reader_count for channel in channels):
+            self._guard.feed('subscriber_time')
+        topic = self._node.resolve_topic_name(hardware.parameters.joint_states)
+        count = self._node.count_publishers(topic)
+        if count > 1:
+            self._guard.trip(
+                'publishers', 'safe', f'topic {topic!r} has {count} publishers: one is needed'
+            )
+
+    def _active(self, activity: Any) -> None:
+        states = {one.name: one.state.label for one in activity.controllers}
+        for channel in self._hardware.channels:
+            if states.get(channel.name, 'active') != 'active':
+                self._guard.command_controller_lost(channel.name)

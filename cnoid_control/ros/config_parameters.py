@@ -1,0 +1,151 @@
+"""The node's parameters: declared from the schemas, checked, and applied while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.plugin.registry import find_controller, instance_name
+from cnoid_control.ros.control_session import ControlSession
+from cnoid_control.ros.exceptions import FixedParameter
+from cnoid_control.ros.node_parameters import OWN_KEYS, NodeParameters
+from cnoid_control.ros.parameter_schema import (
+    RCLPY_PARAMETERS,
+    declare_schema,
+    nested_values,
+    plain_value,
+)
+from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
+from cnoid_control.runtime.config import RunConfig, RunParameters, parse_config
+from cnoid_control.runtime.config_file import merge
+
+RUN_KEYS = tuple(item.name for item in fields(RunParameters))
+
+
+class ConfigParameters:
+    """Declares, checks and applies the parameters of a node.
+
+    Before the node is configured everything may be changed; later the controller (which is
+    swapped when the loop runs), its options and the node's own options.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Declare everything that is known before a controller is loaded."""
+        self._node = node
+        self._session: ControlSession | None = None
+        self._swapped: Callable[[], None] = lambda: None
+        self._declaring = False
+        self._declare(NodeParameters, '')
+        self._declare(RunParameters, '')
+        self._declare(Ros2ControlParameters, 'hardware.ros2_control.')
+        self._declare_controller(plain_value(node.get_parameter('controller')))
+        node.add_on_set_parameters_callback(self._on_set)
+
+    @property
+    def autostart(self) -> bool:
+        """Whether the node configures and activates itself."""
+        return bool(self._node.get_parameter('autostart').value)
+
+    def parse(self) -> tuple[RunConfig, NodeParameters]:
+        """The present parameters, checked.
+
+        Raises:
+            ParameterError: one is unknown, missing, of the wrong type or out of range.
+        """
+        return self._parse(nested_values(self._node))
+
+    def attach(self, session: ControlSession, swapped: Callable[[], None]) -> None:
+        """Apply changes to this session from now on; `swapped` is called after each swap."""
+        self._session = session
+        self._swapped = swapped
+        for hosted in session.loop.host.controllers:
+            for member in hosted.family():
+                self._declare(type(member.controller).Parameters, f'{member.name}.')
+
+    def detach(self) -> None:
+        """Let everything be changed again."""
+        self._session = None
+
+    def _parse(self, values: dict[str, Any]) -> tuple[RunConfig, NodeParameters]:
+        own = {key: value for key, value in values.items() if key in OWN_KEYS}
+        run = {key: value for key, value in values.items() if key not in OWN_KEYS}
+        # On ROS the robot is always behind topics, whatever a file says for other uses.
+        run = merge(run, {'hardware.type': 'ros2_control'})
+        run['robot'] = {'model': '', **run.get('robot', {})}
+        return parse_config(run, self._node.get_name()), parse_parameters(NodeParameters, own)
+
+    def _declare(self, schema: type | None, prefix: str) -> None:
+        if schema is None:
+            return
+        self._declaring = True
+        try:
+            declare_schema(self._node, schema, prefix)
+        finally:
+            self._declaring = False
+
+    def _declare_controller(self, controller: Any) -> None:
+        """Declare the options of a controller where it can be found; configure says if not."""
+        if not isinstance(controller, str) or not controller:
+            return
+        try:
+            found = find_controller(controller, Path.cwd())
+        except CnoidControlError:
+            return
+        self._declare(found.Parameters, f'{instance_name(controller)}.')
+
+    # --- changes ------------------------------------------------------------------------------
+
+    def _on_set(self, parameters: list[Parameter]) -> SetParametersResult:
+        changes = {
+            parameter.name: plain_value(parameter)
+            for parameter in parameters
+            if parameter.name.split('.')[0] not in RCLPY_PARAMETERS
+        }
+        if self._declaring or not changes:
+            return SetParametersResult(successful=True)
+        try:
+            self._apply(changes)
+        except CnoidControlError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        except Exception as error:
+            # A controller may refuse options with whatever it likes.
+            reason = f'{type(error).__name__}: {error}'
+            return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    def _apply(self, changes: dict[str, Any]) -> None:
+        present = nested_values(self._node)
+        config, own = self._parse(merge(present, changes))
+        session = self._session
+        if session is None:
+            return
+        touched = {name.split('.')[0] for name in changes}
+        fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
+        if fixed:
+            raise FixedParameter(fixed[0])
+        if 'controller' in changes and changes['controller'] != present.get('controller'):
+            if not session.is_active:
+                raise FixedParameter('controller')
+            session.swap(config)
+            self.attach(session, self._swapped)
+            self._swapped()
+        else:
+            self._update_options(session, config, touched)
+        session.swapper.duration = own.swap_time
+
+    def _update_options(
+        self, session: ControlSession, config: RunConfig, touched: set[str]
+    ) -> None:
+        for name in sorted(touched - set(OWN_KEYS)):
+            options = config.options.get(name, {})
+            if isinstance(options, dict):
+                session.update_options(name, options)
+        session.config = config

@@ -1,0 +1,353 @@
+"""Everything that exists from the node's configuration to its clean-up."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
+
+from rclpy.node import Node
+
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.urdf_loader import parse_urdf
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.parameters.exceptions import MissingParameter
+from cnoid_control.plugin.mailbox import Mailbox
+from cnoid_control.ros.command_monitor import CommandMonitor
+from cnoid_control.ros.exceptions import NotActive
+from cnoid_control.ros.loop_runner import LoopRunner
+from cnoid_control.ros.node_parameters import NodeParameters
+from cnoid_control.ros.robot_description import wait_for_robot_description
+from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
+from cnoid_control.runtime.assembly import make_controllers, make_robot, place_robot
+from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.limits import CommandLimiter
+from cnoid_control.runtime.safe_state import SafeState
+from cnoid_control.runtime.swap import HotSwap
+from cnoid_control.runtime.watchdog import Trip, Watchdog
+
+PAUSED = 'paused'
+
+
+class LogStream(io.TextIOBase):
+    """A text stream whose lines go to the node's log."""
+
+    def __init__(self, node: Node) -> None:
+        """Write to the log of that node."""
+        self._node = node
+        self._line = ''
+
+    def write(self, text: str) -> int:
+        """Log the lines that are complete."""
+        *lines, self._line = (self._line + text).split('\n')
+        for line in lines:
+            log = self._node.get_logger()
+            if line.startswith('error: '):
+                log.error(line.removeprefix('error: '))
+            elif line.startswith('warning: '):
+                log.warning(line.removeprefix('warning: '))
+            elif line:
+                log.info(line)
+        return len(text)
+
+
+class ControlSession:
+    """The robot, its controllers and the loop, led through the node's life cycle.
+
+    Attributes:
+        config: the configuration.
+        body: the robot.
+        hardware: its topics.
+        guard: the watchdog.
+        safe_state: the safe state.
+        limiter: the limits.
+        loop: the loop; `loop.host` are the controllers that have the robot.
+        runner: the loop's thread; None before the first activation.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        config: RunConfig,
+        parameters: NodeParameters,
+        ended: Callable[[], None],
+    ) -> None:
+        """Wait for the robot, then configure and initialize the controllers.
+
+        Args:
+            node: the node.
+            config: the configuration of the run.
+            parameters: the node's own options.
+            ended: called in the loop's thread when that ends without having been asked to.
+
+        Raises:
+            CnoidControlError: something is missing or wrong; nothing is left behind.
+        """
+        self.config = config
+        self.runner: LoopRunner | None = None
+        self._node = node
+        self._ended = ended
+        self._os: TextIO = LogStream(node)  # type: ignore[assignment]
+        self.body = self._load_robot(parameters)
+        given = config.parameters
+        self.hardware = Ros2ControlHardware(
+            self.body, config.hardware['ros2_control'], config.time_step, node, given.devices
+        )
+        try:
+            self.hardware.connect()
+            self.guard = Watchdog(given.watchdog, self._report)
+            self.safe_state = SafeState(self.body, given.safe_state, config.time_step)
+            host = ControllerHost(make_controllers(config), self.body, config.time_step, self._os)
+            self.limiter = CommandLimiter(self.body, given.limits, config.time_step)
+            self.loop = GuardedLoop(
+                self.hardware,
+                host,
+                self.guard,
+                self.safe_state,
+                self.limiter,
+                active_control_only=given.active_control_only,
+            )
+            host.configure()
+            self._initialize()
+        except Exception:
+            self.hardware.close()
+            raise
+        self.swapper = HotSwap(self.loop, parameters.swap_time, given.safe_state)
+        self.monitor = CommandMonitor(node, self.hardware, self.guard)
+        for note in self.limiter.limits.notes:
+            node.get_logger().warning(note)
+
+    def _load_robot(self, parameters: NodeParameters) -> Body:
+        robot = self.config.parameters.robot
+        text = parameters.robot_description
+        source = 'parameter robot_description'
+        if not text and robot.model:
+            return make_robot(robot, self.config.folder)
+        if not text:
+            source = f'topic {parameters.robot_description_topic}'
+            self._node.get_logger().info(f'waiting for {source}')
+            text = wait_for_robot_description(
+                self._node,
+                parameters.robot_description_topic,
+                parameters.robot_description_timeout,
+            )
+        root = JointType(robot.root) if robot.root else None
+        body = Body(parse_urdf(text, source, root, self.config.folder), robot.name)
+        place_robot(body, robot)
+        return body
+
+    def _initialize(self) -> None:
+        request = self.loop.host.initialize()
+        self.hardware.prepare(request)
+        self._is_initialized = True
+        self._watched_devices = request.devices
+
+    # --- life cycle ---------------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the loop runs."""
+        return self.runner is not None and self.runner.is_running
+
+    def activate(self) -> None:
+        """Start the controllers from the measured state, and the loop.
+
+        Raises:
+            CnoidControlError: something is missing or refused; the robot was not commanded.
+        """
+        before = self.body.q.copy()
+        self.hardware.refresh()
+        # A robot that has moved since, or has been controlled, begins anew.
+        if not self._is_initialized or abs(self.body.q - before).max(initial=0.0) > 1e-3:
+            self.loop.host.stop()
+            self._initialize()
+        self.limiter.restart()
+        self.loop.host.start()
+        try:
+            self.hardware.activate()
+        except Exception:
+            self._is_initialized = False
+            self.loop.host.stop()
+            raise
+        self.safe_state.reset()
+        self.loop.failure = None
+        self.loop.finished = False
+        self._start_guard()
+        self.monitor.start()
+        self.runner = LoopRunner(self.loop, self.hardware, self.monitor.after_tick, self._ended)
+        self.runner.start()
+
+    def _start_guard(self) -> None:
+        guard, given = self.guard, self.config.parameters.watchdog
+        guard.forget_watches()
+        if self.hardware.parameters.lock_step:
+            # The robot's time stands still while it waits: only a dead one is late.
+            patience = self.hardware.state_timeout
+            guard.watch_age('state_age', 'joint states', patience, given.state_action)
+        else:
+            guard.watch_states()
+            for device in sorted(self._watched_devices):
+                guard.watch_device(device)
+        guard.watch_subscribers()
+        self.hardware.watchdog = self.guard
+        self.guard.start()
+
+    def deactivate(self) -> None:
+        """End the loop, stop the controllers, leave the robot safe."""
+        if self.runner is not None:
+            self.runner.stop()
+        self.monitor.stop()
+        self.guard.stop()
+        self._is_initialized = False
+        self.loop.abandon_transition()
+        try:
+            self.loop.host.stop()
+        finally:
+            self.hardware.deactivate()
+
+    def close(self) -> None:
+        """Deactivate where needed, undo configure and unsubscribe."""
+        try:
+            if self.is_active:
+                self.deactivate()
+            self.loop.host.stop()
+            self.loop.host.unconfigure()
+        finally:
+            self.monitor.close()
+            self.hardware.close()
+
+    # --- while the loop runs ------------------------------------------------------------------
+
+    def mailboxes(self) -> list[Mailbox[Any]]:
+        """The mailboxes of the controllers that have the robot."""
+        return [
+            mailbox
+            for hosted in self.loop.host.controllers
+            for member in hosted.family()
+            if member.io is not None
+            for mailbox in member.io.mailboxes.values()
+        ]
+
+    def pause(self) -> None:
+        """Hold the robot and tell the controllers that they have a pause."""
+
+        def pause() -> None:
+            self.safe_state.enter(PAUSED)
+            self.loop.host.pause()
+
+        self._demand_control()
+        self._call(pause)
+
+    def resume(self) -> None:
+        """Let the controllers go on after a pause."""
+
+        def resume() -> None:
+            self.loop.host.resume()
+            self.safe_state.reset()
+
+        self._demand_active()
+        if self.safe_state.reason != PAUSED:
+            raise NotActive(f'there is no pause: {self.safe_state.reason or "it runs"}')
+        self._call(resume)
+
+    def stop(self, reason: str, estop: bool = False) -> None:
+        """Enter the safe state; an emergency stop overrules everything."""
+        self._demand_active()
+        self._call(lambda: self.safe_state.enter(reason, estop))
+
+    def reset(self) -> None:
+        """Leave the safe state: fresh controllers take over from the measured state.
+
+        Raises:
+            CnoidControlError: they cannot; the safe state goes on.
+        """
+        self._demand_active()
+        if not self.safe_state.is_engaged:
+            return
+        old = self.loop.host
+        new = ControllerHost(
+            make_controllers(self.config), self.body, self.config.time_step, self._os
+        )
+        try:
+            new.configure()
+            new.initialize(aside=True)
+            new.start()
+        except Exception:
+            new.stop()
+            new.unconfigure()
+            raise
+
+        def take_over() -> None:
+            self.loop.abandon_transition()
+            self.loop.host = new
+            new.set_modes()
+            self.limiter.restart()
+            self.loop.failure = None
+            self.loop.finished = False
+            self.guard.start()
+            self.safe_state.reset()
+
+        self._call(take_over)
+        old.stop()
+        old.unconfigure()
+
+    def swap(self, config: RunConfig) -> None:
+        """Have the controllers of another configuration take over.
+
+        Raises:
+            CnoidControlError: they cannot; the old ones go on.
+        """
+        self._demand_control()
+        self.swapper.swap(make_controllers(config))
+        self.config = config
+
+    def update_options(self, name: str, options: Mapping[str, Any]) -> None:
+        """Give a controller other options between two ticks.
+
+        Raises:
+            ParameterError: an option is wrong.
+            Exception: the controller refuses them.
+        """
+        for hosted in self.loop.host.controllers:
+            for member in hosted.family():
+                if member.name == name:
+                    self._update(member, options)
+
+    def _update(self, member: HostedController, options: Mapping[str, Any]) -> None:
+        schema = type(member.controller).Parameters
+        if schema is None:
+            raise MissingParameter(f'{member.name}.Parameters')
+        checked: Any = parse_parameters(schema, options, member.name)
+
+        def update() -> None:
+            member.controller.update_parameters(checked)
+            member.parameters = checked
+
+        self._call(update)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        if self.runner is None:
+            function()
+        else:
+            self.runner.call(function)
+
+    def _demand_active(self) -> None:
+        if not self.is_active:
+            raise NotActive('the node is not active')
+
+    def _demand_control(self) -> None:
+        self._demand_active()
+        if self.safe_state.is_engaged:
+            raise NotActive(f'the robot is in the safe state: {self.safe_state.reason}')
+
+    def _report(self, trip: Trip) -> None:
+        text = f'{trip.watch}: {trip.message}'
+        if not self._node.context.ok():
+            return
+        if trip.action == 'warn':
+            self._node.get_logger().warning(text)
+        else:
+            self._node.get_logger().error(text)

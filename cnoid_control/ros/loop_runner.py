@@ -1,0 +1,106 @@
+"""The thread in which the loop runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
+from cnoid_control.ros.scheduling import CollectorRest
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+
+ResultT = TypeVar('ResultT')
+CALL_TIMEOUT = 5.0
+
+
+class LoopRunner:
+    """Runs a loop in a thread of its own, and functions of others between its ticks.
+
+    Attributes:
+        error: what ended the thread against its will; None for nothing.
+    """
+
+    def __init__(
+        self,
+        loop: GuardedLoop,
+        hardware: Ros2ControlHardware,
+        after_tick: Callable[[float], None],
+        ended: Callable[[], None],
+    ) -> None:
+        """Prepare; the thread is not started yet.
+
+        Args:
+            loop: the loop, opened.
+            hardware: its hardware.
+            after_tick: called after each tick with the time that it took after the state [s].
+            ended: called in the thread when it ends without having been asked to.
+        """
+        self.error: BaseException | None = None
+        self._loop = loop
+        self._hardware = hardware
+        self._after_tick = after_tick
+        self._ended = ended
+        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._stop = threading.Event()
+        self._rest = CollectorRest()
+        self._thread = threading.Thread(target=self._run, name='control loop', daemon=True)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._rest.begin()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread after the present tick, and wait for that."""
+        self._stop.set()
+        self._hardware.wake()
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(CALL_TIMEOUT)
+        self._rest.end()
+        self._serve()
+
+    def call(self, function: Callable[[], ResultT], timeout: float = CALL_TIMEOUT) -> ResultT:
+        """Run a function between two ticks and give back its result; at once when none runs.
+
+        Raises:
+            TimeoutError: the loop did not come to it in time.
+            Exception: what the function raised.
+        """
+        if not self.is_running or threading.current_thread() is self._thread:
+            return function()
+        future: Future[ResultT] = Future()
+        self._requests.append((function, future))
+        self._hardware.wake()
+        return future.result(timeout)
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                if self._requests:
+                    self._serve()
+                if not self._loop.step():
+                    break
+                self._after_tick(time.monotonic() - self._hardware.arrival)
+        except Exception as error:
+            self.error = error
+        finally:
+            self._serve()
+            if not self._stop.is_set():
+                self._ended()
+
+    def _serve(self) -> None:
+        while self._requests:
+            function, future = self._requests.popleft()
+            try:
+                future.set_result(function())
+            except Exception as error:
+                future.set_exception(error)

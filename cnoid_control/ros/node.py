@@ -1,0 +1,243 @@
+"""The node `cnoid_control`: controllers on a robot behind ros2_control."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.ros.config_parameters import ConfigParameters
+from cnoid_control.ros.control_session import ControlSession
+from cnoid_control.ros.fast_path import GONE
+from cnoid_control.ros.mailbox_bridge import MailboxBridge
+from cnoid_control.ros.node_arguments import wanted_priority
+from cnoid_control.ros.scheduling import request_realtime
+
+SUCCESS = TransitionCallbackReturn.SUCCESS
+FAILURE = TransitionCallbackReturn.FAILURE
+
+EXIT_OK, EXIT_FAILED, EXIT_CONTEXT_LOST = 0, 1, 3
+# Between two looks at its callbacks the executor sleeps: it shares the interpreter with the loop.
+EXECUTOR_PAUSE = 0.002
+
+
+class ControlNode(LifecycleNode):
+    """Lifecycle node: configure initializes the controllers, activate starts them and the loop.
+
+    Attributes:
+        session: what was configured; None otherwise.
+        failed: set when the loop has ended against its will.
+    """
+
+    def __init__(self, **node: Any) -> None:
+        """Declare the parameters and offer the services; nothing is read of the robot yet."""
+        super().__init__(
+            'cnoid_control', automatically_declare_parameters_from_overrides=True, **node
+        )
+        self.session: ControlSession | None = None
+        self.failed = threading.Event()
+        self._transition = threading.Lock()
+        self._guard_transitions()
+        self._bridge = MailboxBridge(self)
+        self.options = ConfigParameters(self)
+        for name, action in (
+            ('pause', lambda session: session.pause()),
+            ('resume', lambda session: session.resume()),
+            ('stop', lambda session: session.stop('stopped by ~/stop')),
+            ('reset', lambda session: self._reset(session)),
+            ('estop', lambda session: session.stop('emergency stop by ~/estop', estop=True)),
+        ):
+            self._serve(name, action)
+
+    def _serve(self, name: str, action: Callable[[ControlSession], None]) -> None:
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                if self.session is None:
+                    raise CnoidControlError('the node is not configured')
+                action(self.session)
+                response.success = True
+                response.message = self.session.safe_state.reason or 'running'
+            except (CnoidControlError, TimeoutError) as error:
+                response.message = str(error)
+                self.get_logger().warning(f'~/{name}: {error}')
+            return response
+
+        self.create_service(Trigger, f'~/{name}', answer)
+
+    def _reset(self, session: ControlSession) -> None:
+        session.reset()
+        self._bridge.open(session.mailboxes())
+
+    def _guard_transitions(self) -> None:
+        """Answer a transition that is not possible now with no, instead of with an exception."""
+        service = self._service_change_state
+        change = service.callback
+
+        def guarded(request: Any, response: Any) -> Any:
+            try:
+                return change(request, response)
+            except GONE as error:
+                self.get_logger().warning(f'transition refused: {error}')
+                response.success = False
+                return response
+
+        service.callback = guarded
+
+    # --- transitions --------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Wait for the robot, configure and initialize the controllers."""
+
+        def configure() -> None:
+            config, own = self.options.parse()
+            self.session = ControlSession(self, config, own, self._loop_ended)
+            self.options.attach(self.session, self._swapped)
+
+        return self._attempt('configure', configure)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start the controllers and the loop."""
+
+        def activate() -> None:
+            assert self.session is not None
+            self.session.activate()
+            self._bridge.open(self.session.mailboxes())
+            super(ControlNode, self).on_activate(state)
+
+        return self._attempt('activate', activate)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End the loop, stop the controllers, leave the robot safe."""
+
+        def deactivate() -> None:
+            assert self.session is not None
+            self._bridge.close()
+            self.session.deactivate()
+            super(ControlNode, self).on_deactivate(state)
+
+        return self._attempt('deactivate', deactivate)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Undo configure and unsubscribe."""
+        return self._attempt('clean up', self._close)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Leave the robot safe and let everything go."""
+        return self._attempt('shut down', self._close)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Let everything go; the node can be configured again."""
+        return self._attempt('recover', self._close)
+
+    def _close(self) -> None:
+        session, self.session = self.session, None
+        self._bridge.close()
+        self.options.detach()
+        if session is not None:
+            session.close()
+
+    def _attempt(self, what: str, transition: Callable[[], None]) -> TransitionCallbackReturn:
+        if not self._transition.acquire(blocking=False):
+            self.get_logger().error(f'cannot {what}: another transition is under way')
+            return FAILURE
+        try:
+            transition()
+        except CnoidControlError as error:
+            self.get_logger().error(f'cannot {what}: {error}')
+            return FAILURE
+        except Exception as error:
+            self.get_logger().error(f'cannot {what}: {type(error).__name__}: {error}')
+            return TransitionCallbackReturn.ERROR
+        finally:
+            self._transition.release()
+        self.get_logger().info(f'{what}: done')
+        return SUCCESS
+
+    # --- while it runs ------------------------------------------------------------------------
+
+    def _swapped(self) -> None:
+        if self.session is not None:
+            self._bridge.open(self.session.mailboxes())
+
+    def _loop_ended(self) -> None:
+        runner = self.session.runner if self.session is not None else None
+        if runner is not None and runner.error is not None and self.context.ok():
+            lines = ''.join(traceback.format_exception(runner.error))
+            self.get_logger().fatal(f'the loop has failed: {lines}')
+        self.failed.set()
+
+    def autostart(self) -> bool:
+        """Configure and activate; whether both went well."""
+        return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
+
+    def finish(self) -> None:
+        """Leave the robot safe, whatever state the node is in."""
+        with self._transition:
+            self._close()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the node until it is told to end.
+
+    Returns:
+        0 after a signal, 1 when something failed that cannot be recovered, 3 when the context was
+        lost.
+    """
+    words = list(sys.argv if args is None else args)
+    scheduling = request_realtime(wanted_priority(words))
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    # rclpy's own handlers would take the context away before the last command is sent.
+    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = ControlNode()
+    except CnoidControlError as error:
+        print(f'cnoid_control: {error}', file=sys.stderr)
+        rclpy.try_shutdown()
+        return EXIT_FAILED
+    node.get_logger().info(scheduling)
+    return run_node(node, stop)
+
+
+def run_node(node: ControlNode, stop: threading.Event) -> int:
+    """Serve a node until `stop` is set, its loop fails or its context is gone; the exit status."""
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    if node.options.autostart:
+        threading.Thread(target=node.autostart, name='autostart', daemon=True).start()
+    status = EXIT_OK
+    try:
+        while not stop.is_set() and not node.failed.is_set():
+            executor.spin_once(timeout_sec=0.1)
+            time.sleep(EXECUTOR_PAUSE)
+            if not node.context.ok():
+                raise ExternalShutdownException
+        if node.failed.is_set():
+            status = EXIT_FAILED if node.context.ok() else EXIT_CONTEXT_LOST
+    except ExternalShutdownException:
+        status = EXIT_CONTEXT_LOST
+    except Exception as error:
+        node.get_logger().fatal(f'{type(error).__name__}: {error}')
+        status = EXIT_FAILED
+    node.finish()
+    with contextlib.suppress(*GONE):
+        node.destroy_node()
+    rclpy.try_shutdown(context=node.context)
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())
