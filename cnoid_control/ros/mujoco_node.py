@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 import rclpy
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -60,6 +63,8 @@ from cnoid_control.runtime.config_file import merge
 OWN_KEYS = tuple(item.name for item in fields(SimulationParameters))
 # Longest wait for the simulation's thread to do what was asked for [s].
 REQUEST_TIMEOUT = 5.0
+# Time between looks for a signal that ends the process [s].
+STOP_POLL = 0.1
 
 
 class MujocoNode(Node):
@@ -287,10 +292,13 @@ class MujocoNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until it is told to end; the exit status is 1 where it failed."""
-    rclpy.init(args=args)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = MujocoNode()
-    except CnoidControlError as error:
+    except (CnoidControlError, ParameterException) as error:
         print(f'cnoid_control_mujoco: {error}', file=sys.stderr)
         rclpy.try_shutdown()
         return 1
@@ -298,8 +306,9 @@ def main(args: list[str] | None = None) -> int:
     for served in (node, *node.companions):
         executor.add_node(served)
     node.start()
-    with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
-        executor.spin()
+    with contextlib.suppress(ExternalShutdownException):
+        while not stop.is_set():
+            executor.spin_once(timeout_sec=STOP_POLL)
     failure = node.finish()
     rclpy.try_shutdown()
     return 1 if failure else 0

@@ -1,130 +1,40 @@
 """The simulated robot as a node, asked through DDS."""
 
-import threading
-
 import numpy as np
 import pytest
 
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
-from controller_manager_msgs.srv import SwitchController
-from rclpy.executors import SingleThreadedExecutor
+from controller_manager_msgs.msg import ControllerManagerActivity, NamedLifecycleState
+from controller_manager_msgs.srv import ListControllers
+from geometry_msgs.msg import WrenchStamped
+from lifecycle_msgs.msg import State
+from mujoco_rig import POSTURE, Rig, write_arm
+from nav_msgs.msg import Odometry
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from tf2_msgs.msg import TFMessage
 
 from cnoid_control.body import JointType, StateFlag
 from cnoid_control.body.model_loader import load_body
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
-from cnoid_control.ros.mujoco_node import MujocoNode
+from cnoid_control.ros.sim_loop import Phase
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 DT = 0.002
-ARM = """
-<robot name="arm">
-  <link name="base"/>
-  <link name="upper"><inertial><origin xyz="0.2 0 0"/><mass value="2"/>
-    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <link name="lower"><inertial><origin xyz="0.2 0 0"/><mass value="1"/>
-    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
-    <origin xyz="0 0 1"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" effort="200" velocity="10"/></joint>
-  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
-    <origin xyz="0.4 0 0"/><axis xyz="0 1 0"/>
-    <limit lower="-3" upper="3" effort="200" velocity="10"/></joint>
-</robot>
-"""
-POSTURE = [0.3, -0.2]
-CONFIG = """
-/**:
-  ros__parameters:
-    robot: {{model: {model}, root: fixed, posture: [0.3, -0.2]}}
-    rate: 500.0
-    controller: sr1_minimum
-    hardware:
-      type: mujoco
-      mujoco: {{floor: false}}
-"""
-
-
-class Rig:
-    """A simulated robot on threads of its own, and a node that asks it."""
-
-    def __init__(self, context, node, spin_until, config, **parameters):
-        """Start the robot."""
-        self.node, self.spin_until = node, spin_until
-        self.robot = MujocoNode(
-            context=context,
-            use_global_arguments=False,
-            cli_args=['--ros-args', '--params-file', str(config)],
-            parameter_overrides=[Parameter(key, value=parameters[key]) for key in parameters],
-        )
-        self._executor = SingleThreadedExecutor(context=context)
-        for served in (self.robot, *self.robot.companions):
-            self._executor.add_node(served)
-        self._thread = threading.Thread(target=self._executor.spin)
-        self._thread.start()
-        self.robot.start()
-
-    @property
-    def loop(self):
-        """The simulation."""
-        return self.robot.loop
-
-    def close(self):
-        """Stop the robot."""
-        failure = self.robot.finish()
-        self._executor.shutdown()
-        self._thread.join()
-        for served in (self.robot, *self.robot.companions):
-            served.destroy_node()
-        return failure
-
-    def call(self, kind, name, **fields):
-        """Call a service and return its answer."""
-        client = self.node.create_client(kind, name)
-        assert self.spin_until(client.service_is_ready)
-        future = client.call_async(kind.Request(**fields))
-        assert self.spin_until(future.done)
-        return future.result()
-
-    def switch(self, activate=(), deactivate=(), strictness=2):
-        """Switch controllers."""
-        return self.call(
-            SwitchController,
-            'controller_manager/switch_controller',
-            activate_controllers=list(activate),
-            deactivate_controllers=list(deactivate),
-            strictness=strictness,
-        )
-
-    def listen(self, kind, topic, qos=10):
-        """Collect the messages of a topic."""
-        messages = []
-        self.node.create_subscription(kind, topic, messages.append, qos)
-        return messages
-
-    def commander(self, topic='effort_controller/commands'):
-        """Return a function that publishes commands."""
-        publisher = self.node.create_publisher(Float64MultiArray, topic, 10)
-        assert self.spin_until(publisher.get_subscription_count)
-        return lambda values: publisher.publish(
-            Float64MultiArray(data=[float(value) for value in values])
-        )
 
 
 @pytest.fixture
 def arm(tmp_path):
     """Return a configuration file of a robot of two joints."""
-    model = tmp_path / 'arm.urdf'
-    model.write_text(ARM)
-    config = tmp_path / 'arm.yaml'
-    config.write_text(CONFIG.format(model=model))
-    return config
+    return write_arm(tmp_path)
 
 
 @pytest.fixture
@@ -191,3 +101,226 @@ def test_lockstep_gives_the_same_bits_as_in_process(make_rig, arm, spin_until):
     assert sorted(states)[:300] == list(range(1, 301))
     np.testing.assert_array_equal([states[i] for i in range(1, 301)], reference_run(arm, 300))
     assert rig.loop.pacing.timeouts == 0
+
+
+def test_time_stands_still_until_commands_come(make_rig, spin_until):
+    """In lock-step the first state is shown again and again with its stamp, and no other one."""
+    rig = make_rig(pacing='lockstep')
+    states = rig.listen(JointState, 'joint_states')
+    assert spin_until(lambda: len(states) >= 4)
+    assert {(s.header.stamp.sec, s.header.stamp.nanosec) for s in states} == {(0, 2_000_000)}
+    assert list(states[0].name) == ['shoulder', 'elbow']
+    np.testing.assert_allclose(states[0].position, POSTURE)
+    assert rig.loop.phase is Phase.WAITING
+
+
+def test_it_serves_what_ros2_control_serves(make_rig, spin_until):
+    """Controllers are listed with types and states, and their nodes tell their joints."""
+    rig = make_rig(pacing='lockstep')
+    answer = rig.call(ListControllers, 'controller_manager/list_controllers')
+    states = {controller.name: controller for controller in answer.controller}
+    assert states['joint_state_broadcaster'].state == 'active'
+    effort = states['effort_controller']
+    assert (effort.state, effort.type) == (
+        'inactive',
+        'forward_command_controller/ForwardCommandController',
+    )
+    assert effort.required_command_interfaces == ['shoulder/effort', 'elbow/effort']
+    values = rig.call(
+        GetParameters, 'effort_controller/get_parameters', names=['joints', 'interface_name']
+    ).values
+    assert values[0].string_array_value == ['shoulder', 'elbow']
+    assert values[1].string_value == 'effort'
+    activity = rig.listen(ControllerManagerActivity, 'controller_manager/activity', LATCHED)
+    assert rig.switch(['effort_controller']).ok
+    assert spin_until(
+        lambda: (
+            activity
+            and any(
+                named.name == 'effort_controller' and named.state.id == State.PRIMARY_STATE_ACTIVE
+                for named in activity[-1].controllers
+            )
+        )
+    )
+    refused = rig.switch(['position_controller'])
+    assert not refused.ok
+    assert 'effort_controller' in refused.message
+    description = rig.listen(String, 'robot_description', LATCHED)
+    assert spin_until(lambda: description)
+    assert 'name="arm"' in description[0].data
+
+
+def test_a_free_running_robot_is_held_until_commands_are_good(make_rig, spin_until):
+    """It holds its posture while commands are missing or not finite, and lets go afterwards."""
+    rig = make_rig(pacing='free', hold_time=0.1, realtime_priority=0)
+    states = rig.listen(JointState, 'joint_states')
+    send = rig.commander()
+    assert rig.switch(['effort_controller']).ok
+    assert spin_until(lambda: rig.loop.ticks > 50)
+    send([np.nan, 0.0])
+    assert spin_until(lambda: rig.robot._inputs['effort_controller'].refused > 0)
+    assert rig.loop.phase is Phase.HOLDING
+    assert spin_until(lambda: rig.loop.ticks > 200)
+    np.testing.assert_allclose(states[-1].position, POSTURE, atol=0.02)
+
+    def command():
+        send([0.0, 0.0])
+        return rig.loop.phase is Phase.RUNNING
+
+    assert spin_until(command)
+    # Without torque the arm falls.
+    assert spin_until(lambda: abs(states[-1].position[0] - POSTURE[0]) > 0.2)
+
+
+def test_bad_commands_do_no_harm(make_rig, spin_until):
+    """A command that is not finite is ignored; one of the wrong size ends its controller."""
+    rig = make_rig(pacing='free', hold_time=0.0, realtime_priority=0)
+    send = rig.commander()
+    assert rig.switch(['effort_controller']).ok
+
+    def command():
+        send([3.0, 1.0])
+        return rig.loop.phase is Phase.RUNNING
+
+    assert spin_until(command)
+    source = rig.robot._inputs['effort_controller']
+    refused = source.refused
+    send([np.inf, 1.0])
+    assert spin_until(lambda: source.refused > refused)
+    np.testing.assert_array_equal(source.values, [3.0, 1.0])
+    send([1.0, 2.0, 3.0])
+    assert spin_until(lambda: not rig.robot.controllers['effort_controller'].active)
+    np.testing.assert_allclose(rig.robot.body.joint_arrays['u'], [3.0, 1.0], atol=1e-9)
+
+
+def test_modes_change_without_a_jump(make_rig, spin_until):
+    """After a switch the old command acts until the new controller's first one arrives."""
+    rig = make_rig(pacing='free', hold_time=0.0, realtime_priority=0)
+    states = rig.listen(JointState, 'joint_states')
+    position = rig.commander('position_controller/commands')
+    velocity = rig.commander('velocity_controller/commands')
+    assert rig.switch(['position_controller']).ok
+
+    def hold():
+        position(POSTURE)
+        return rig.loop.phase is Phase.RUNNING
+
+    assert spin_until(hold)
+    assert rig.switch(['velocity_controller'], ['position_controller']).ok
+    ticks = rig.loop.ticks
+    assert spin_until(lambda: rig.loop.ticks > ticks + 100)
+    np.testing.assert_allclose(states[-1].position, POSTURE, atol=0.02)
+
+    def turn():
+        velocity([0.0, 0.5])
+        return states[-1].position[1] > POSTURE[1] + 0.2
+
+    assert spin_until(turn)
+    assert states[-1].position[0] == pytest.approx(POSTURE[0], abs=0.02)
+
+
+def test_reset_and_push(make_rig, spin_until):
+    """A push moves the robot, a reset brings it back to its start; time goes on."""
+    rig = make_rig(pacing='free', hold_time=0.0, realtime_priority=0, **{'push.link': 'lower'})
+    states = rig.listen(JointState, 'joint_states')
+    # At first the arm settles in its servos.
+    assert spin_until(lambda: rig.loop.ticks > 200)
+    effort, count = states[-1].effort[0], len(states)
+    assert rig.call(Trigger, 'cnoid_control_mujoco/push').success
+    assert spin_until(lambda: any(abs(state.effort[0] - effort) > 5.0 for state in states[count:]))
+    before = rig.loop.ticks
+    assert rig.call(Trigger, 'cnoid_control_mujoco/reset').success
+    assert spin_until(lambda: rig.loop.ticks > before + 5)
+    count = len(states)
+    assert spin_until(lambda: len(states) > count + 3)
+    np.testing.assert_allclose(states[-1].position, POSTURE, atol=0.01)
+    stamps = [s.header.stamp.sec * 10**9 + s.header.stamp.nanosec for s in states]
+    assert stamps == sorted(stamps)
+
+
+def test_a_real_controller_manager_may_sit_between(make_rig, ros_node, spin_until):
+    """On the JointState topics, the active controller tells which array is the command."""
+    rig = make_rig(pacing='free', hold_time=0.0, realtime_priority=0, interface='topic')
+    states = rig.listen(JointState, 'robot_joint_states')
+    activity = ros_node.create_publisher(
+        ControllerManagerActivity, 'controller_manager/activity', LATCHED
+    )
+    commands = ros_node.create_publisher(JointState, 'robot_joint_commands', 1)
+    assert spin_until(commands.get_subscription_count)
+    assert 'joint_states' not in dict(ros_node.get_topic_names_and_types())
+    activity.publish(
+        ControllerManagerActivity(
+            controllers=[
+                NamedLifecycleState(
+                    name='position_controller', state=State(id=State.PRIMARY_STATE_ACTIVE)
+                )
+            ]
+        )
+    )
+    target = [0.6, 0.1]
+
+    def command():
+        # As JointStateTopicSystem does: names in another order, all arrays, NaN where none is.
+        commands.publish(
+            JointState(
+                name=['elbow', 'shoulder'],
+                position=target[::-1],
+                velocity=[np.nan, np.nan],
+                effort=[99.0, 99.0],
+            )
+        )
+        return bool(states) and np.allclose(states[-1].position, target, atol=0.01)
+
+    assert spin_until(command)
+
+
+def test_sensors_and_the_true_pose_are_published(make_rig, root, spin_until):
+    """SR1's IMU, forces, root pose, tf and clock come with stamps of simulated time."""
+    rig = make_rig(root / 'config' / 'sr1_pd.yaml', pacing='free', realtime_priority=0)
+    imu = rig.listen(Imu, 'imu_sensor_broadcaster/imu')
+    force = rig.listen(WrenchStamped, 'LeftAnkleForceSensor_broadcaster/wrench')
+    odometry = rig.listen(Odometry, 'cnoid_control_mujoco/root')
+    clock = rig.listen(Clock, '/clock')
+    tf = rig.listen(TFMessage, '/tf')
+    # The servos hold it: it stands on its feet after a moment.
+    assert spin_until(lambda: rig.loop.ticks > 400 and all((imu, force, odometry, clock, tf)), 60)
+    count = len(imu), len(force), len(odometry), len(tf)
+    assert spin_until(
+        lambda: all(len(m) > n for m, n in zip((imu, force, odometry, tf), count, strict=True))
+    )
+    assert imu[-1].linear_acceleration.z == pytest.approx(9.8, abs=0.5)
+    assert abs(imu[-1].orientation.w) == pytest.approx(1.0, abs=1e-3)
+    assert force[-1].wrench.force.z == pytest.approx(622.0, abs=60.0)
+    pose = odometry[-1].pose.pose
+    assert pose.position.z == pytest.approx(0.708, abs=0.005)
+    assert odometry[-1].child_frame_id == tf[-1].transforms[0].child_frame_id == 'WAIST'
+    assert tf[-1].transforms[0].transform.translation.z == pytest.approx(0.708, abs=0.005)
+    seconds = clock[-1].clock.sec + clock[-1].clock.nanosec * 1e-9
+    assert 0.1 < seconds <= rig.loop.ticks * 0.001
+
+
+def test_parameters_are_described_and_checked(make_rig):
+    """Parameters tell what they are for; bad values are refused with the reason."""
+    rig = make_rig(pacing='lockstep')
+    described = rig.call(
+        DescribeParameters,
+        'cnoid_control_mujoco/describe_parameters',
+        names=['pacing', 'real_time_factor'],
+    ).descriptors
+    assert 'lockstep' in described[0].description
+    assert described[0].read_only
+    assert described[1].floating_point_range[0].from_value == 0.0
+
+    def change(name, value):
+        parameters = [Parameter(name, value=value).to_parameter_msg()]
+        return rig.call(
+            SetParameters, 'cnoid_control_mujoco/set_parameters', parameters=parameters
+        ).results[0]
+
+    assert change('real_time_factor', 2.0).successful
+    assert rig.loop.pacing.factor == 2.0
+    assert not change('real_time_factor', -1.0).successful
+    refused = change('push.force', [1.0, 2.0])
+    assert not refused.successful
+    assert 'push.force' in refused.reason
+    assert not change('pacing', 'free').successful
