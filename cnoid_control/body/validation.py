@@ -29,7 +29,9 @@ def depth_first_order(description: BodyDescription) -> list[LinkDescription]:
     for link in description.links:
         _check_link(link, description.source)
     _check_mimics(description)
-    return _sort_tree(description)
+    ordered = _sort_tree(description)
+    _check_rigid_parts(ordered, description.source)
+    return ordered
 
 
 def _check_names(description: BodyDescription) -> None:
@@ -65,12 +67,13 @@ def _check_link(link: LinkDescription, source: str) -> None:
     inertia = link.inertia
     if not np.all(np.isfinite(inertia)) or not np.allclose(inertia, inertia.T, atol=1e-9):
         raise InvalidInertia(link.name, inertia.tolist(), source)
-    # A link without mass may have no inertia either: a frame that only carries something.
-    massless = link.mass == 0.0 and not inertia.any()
-    if not massless and np.linalg.eigvalsh(inertia)[0] <= 0.0:
+    moments = np.linalg.eigvalsh(inertia)
+    # Zero moments are looked at later, with what the link is fixed to; negative ones never are.
+    if moments[0] < -1e-9 * moments[2] - 1e-15:
         raise InvalidInertia(link.name, inertia.tolist(), source)
     axis = link.joint_axis
-    if not np.all(np.isfinite(axis)) or not np.linalg.norm(axis) > 0.0:
+    needs_axis = link.joint_type.has_displacement
+    if not np.all(np.isfinite(axis)) or (needs_axis and not np.linalg.norm(axis) > 0.0):
         raise InvalidAxis(link.name, axis.tolist(), source)
 
 
@@ -105,3 +108,52 @@ def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
         reached = {link.name for link in ordered}
         raise KinematicCycle([name for name in names if name not in reached], description.source)
     return ordered
+
+
+def _check_rigid_parts(ordered: list[LinkDescription], source: str) -> None:
+    """Refuse inertias that leave what moves as one piece without a moment about some axis.
+
+    Links that are fixed to others often have a point mass, a flat plate's inertia or nothing at
+    all: what counts is the piece that they are part of.
+    """
+    pieces: dict[str, list[LinkDescription]] = {}
+    piece_of: dict[str, str] = {}
+    for link in ordered:
+        fixed = link.parent is not None and not link.joint_type.has_displacement
+        piece_of[link.name] = piece_of[str(link.parent)] if fixed else link.name
+        pieces.setdefault(piece_of[link.name], []).append(link)
+    for links in pieces.values():
+        flat = [link for link in links if _is_flat(link)]
+        if flat and not (np.linalg.eigvalsh(_inertia_of_piece(links))[0] > 0.0):
+            raise InvalidInertia(flat[0].name, flat[0].inertia.tolist(), source)
+
+
+def _is_flat(link: LinkDescription) -> bool:
+    """Whether a link with mass or inertia has no moment about some axis."""
+    if link.mass == 0.0 and not link.inertia.any():
+        return False
+    moments = np.linalg.eigvalsh(link.inertia)
+    return bool(moments[0] <= 1e-9 * moments[2])
+
+
+def _inertia_of_piece(links: list[LinkDescription]) -> np.ndarray:
+    """Inertia of links that move as one, about their centre of mass, axes of the first."""
+    poses = {links[0].name: (np.zeros(3), np.eye(3))}
+    mass, moment, total = 0.0, np.zeros(3), np.zeros((3, 3))
+    for link in links:
+        if link is not links[0]:
+            origin, axes = poses[str(link.parent)]
+            poses[link.name] = (origin + axes @ link.translation, axes @ link.rotation)
+        origin, axes = poses[link.name]
+        center = origin + axes @ link.center_of_mass
+        mass += link.mass
+        moment += link.mass * center
+        total += axes @ link.inertia @ axes.T + link.mass * _about(center)
+    if mass > 0.0:
+        total -= mass * _about(moment / mass)
+    return total
+
+
+def _about(point: np.ndarray) -> np.ndarray:
+    """Inertia of a unit mass at a point about the origin."""
+    return float(point @ point) * np.eye(3) - np.outer(point, point)
