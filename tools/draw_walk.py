@@ -6,6 +6,8 @@ python tools/draw_walk.py [OUT.png]
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.viewer.camera import Camera
@@ -24,7 +26,7 @@ def main(path: Path) -> None:
         while loop.hardware.time < moment:
             loop.step()
         body = loop.hardware.body.clone()
-        body.root_link.p = body.root_link.p + [0.0, 0.85 * place, 0.0]
+        body.root_link.p = body.root_link.p + np.array([0.0, 0.85 * place, 0.0])
         body.calc_forward_kinematics()
         bodies.append(body)
     loop.close()
