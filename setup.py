@@ -10,6 +10,9 @@ NAME = 'cnoid_control'
 
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
 CONTROLLERS: list[str] = [
+    'multi = cnoid_control.controllers.multi:ConfiguredMultiController',
+    'sequence = cnoid_control.controllers.sequence:SequenceController',
+    'state_machine = cnoid_control.controllers.state_machine:ConfiguredStateMachine',
     'motion_queue = cnoid_control.controllers.motion_queue_controller:MotionQueueController',
     'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
     'operational_space = cnoid_control.controllers.operational_space:OperationalSpaceController',

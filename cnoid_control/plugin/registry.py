@@ -11,6 +11,7 @@ import traceback
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from cnoid_control.plugin.exceptions import (
     ControllerImportError,
@@ -53,25 +54,38 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
     Raises:
         ControllerLoadError: the subclass says what is wrong, and lists what there is.
     """
-    if ':' in name:
-        source, class_name = name.rsplit(':', 1)
-        if source.endswith('.py'):
-            module = _load_file(name, (base or Path()) / source)
-        else:
-            module = _import_module(name, source)
-        found = getattr(module, class_name, None)
-        if found is None:
-            raise UnknownControllerClass(source, class_name, _controllers_in(module))
-    else:
+    found = find_object(name, base)
+    if not (isinstance(found, type) and issubclass(found, SimpleController)):
+        raise NotAController(name, found)
+    return found
+
+
+def find_object(name: str, base: Path | None = None) -> Any:
+    """Whatever a controller's name stands for, a SimpleController or not.
+
+    Args:
+        name: an entry point's name, `package.module:object` or `path/to/file.py:object`.
+        base: folder that relative file paths start from; the working folder where None.
+
+    Raises:
+        ControllerLoadError: the subclass says what is wrong, and lists what there is.
+    """
+    if ':' not in name:
         point = controller_entry_points().get(name)
         if point is None:
             raise UnknownController(name, controller_names())
         try:
-            found = point.load()
+            return point.load()
         except (Exception, SystemExit) as error:
             raise ControllerImportError(name, traceback.format_exc()) from error
-    if not (isinstance(found, type) and issubclass(found, SimpleController)):
-        raise NotAController(name, found)
+    source, object_name = name.rsplit(':', 1)
+    if source.endswith('.py'):
+        module = _load_file(name, (base or Path()) / source)
+    else:
+        module = _import_module(name, source)
+    found = getattr(module, object_name, None)
+    if found is None:
+        raise UnknownControllerClass(source, object_name, _controllers_in(module))
     return found
 
 
