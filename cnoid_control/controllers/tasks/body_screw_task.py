@@ -23,7 +23,8 @@ class BodyScrewTask(BodyPositionTask):
             goal = kinematics.placement(self.reference) * goal
         pose = kinematics.placement(self.link)
         offset = pose.actInv(goal)
-        self.error = self._selection * pin.log6(offset).vector
+        error = pin.log6(offset).vector
+        self.error = error if self.row_scale is None else self._selection * error
         self.velocity = self.gain * self.error
         self._log_jacobian = pin.Jlog6(offset.inverse())
         self._axes = pose.rotation

@@ -86,7 +86,10 @@ class PoseTarget:
         self.input = array
         self.is_set = True
         self._goal = pin.SE3(array[:3, :3].copy(), array[:3, 3].copy())
-        if not isinstance(self.interpolator, IdentityInterpolator):
+        self._moves = not isinstance(self.interpolator, IdentityInterpolator)
+        if not self._moves:
+            self.output = self._goal
+        else:
             # The way is straight in the coordinates of the twist from the pose of now.
             self._start = self.output
             self.interpolator.reset(np.zeros(6))
@@ -98,14 +101,13 @@ class PoseTarget:
         self.is_set = False
         self._goal = pin.SE3(self.input[:3, :3].copy(), self.input[:3, 3].copy())
         self._start = self.output = self._goal
+        self._moves = False
         self.velocity = np.zeros(6)
         self.interpolator.reset(np.zeros(6))
 
     def step(self, dt: float) -> pin.SE3:
         """Refresh the output; called once a tick."""
-        if not self.is_set or isinstance(self.interpolator, IdentityInterpolator):
-            self.output = self._goal
-        else:
+        if self._moves:
             before = self.output
             self.output = self._start * pin.exp6(self.interpolator.step(dt))
             rotation = before.rotation

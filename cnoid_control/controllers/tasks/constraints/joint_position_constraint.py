@@ -8,6 +8,9 @@ from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.constraints.constraint import JointConstraint
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 
+# Decelerations from here on are none: parameter files know no infinity.
+NO_LIMIT = 1e9
+
 
 class JointPositionConstraint(JointConstraint):
     """A joint approaches a limit by no more than a part of what is left in each tick.
@@ -39,16 +42,17 @@ class JointPositionConstraint(JointConstraint):
         """Bounds from the distances to both limits."""
         arrays = kinematics.body.joint_arrays
         q = arrays['q'][self.slots]
-        self.upper = self._speed(arrays['q_upper'][self.slots] - self.margin - q, dt)
-        self.lower = -self._speed(q - arrays['q_lower'][self.slots] - self.margin, dt)
-
-    def _speed(self, distance: np.ndarray, dt: float) -> np.ndarray:
-        distance = np.maximum(distance, 0.0)
-        speed = self.gain * distance / dt
-        if np.isfinite(self.max_deceleration):
+        distance = np.empty((2, q.size))
+        np.subtract(arrays['q_upper'][self.slots], q, out=distance[0])
+        np.subtract(q, arrays['q_lower'][self.slots], out=distance[1])
+        if self.margin:
+            distance -= self.margin
+        np.maximum(distance, 0.0, out=distance)
+        speed = distance * (self.gain / dt)
+        if self.max_deceleration < NO_LIMIT:
             # Largest v with v dt + v^2 / (2 a) <= distance: after this tick it can still stop.
             brake = self.max_deceleration * dt
-            speed = np.minimum(
-                speed, np.sqrt(brake * brake + 2.0 * self.max_deceleration * distance) - brake
-            )
-        return speed
+            stoppable = np.sqrt(brake * brake + 2.0 * self.max_deceleration * distance) - brake
+            np.minimum(speed, stoppable, out=speed)
+        self.upper = speed[0]
+        self.lower = -speed[1]

@@ -32,8 +32,17 @@ class JointVelocityConstraint(JointConstraint):
         if np.isnan(array).any():
             raise WrongTarget(f'{self.name}.max_velocity', value, 'numbers')
         self._max_velocity = array
+        self._set_bounds()
 
-    def update(self, kinematics: TaskKinematics, dt: float) -> None:
-        """The bounds are the maxima, both ways."""
+    def on_enable(self, kinematics: TaskKinematics) -> None:
+        """Find the joints and their maxima."""
+        super().on_enable(kinematics)
+        self._set_bounds()
+
+    def _set_bounds(self) -> None:
         self.upper = np.maximum(self._max_velocity[self.rows], 0.0)
         self.lower = -self.upper
+
+    def update(self, kinematics: TaskKinematics, dt: float) -> None:
+        """The bounds are the maxima, both ways, whatever the state."""
+        del kinematics, dt

@@ -11,7 +11,7 @@ from cnoid_control.controllers.tasks.constraints import (
     RowConstraint,
 )
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.solvers.solver import ControllerResult, Solution
+from cnoid_control.controllers.tasks.solvers.solver import ActiveRows, ControllerResult, Solution
 from cnoid_control.controllers.tasks.task import Task
 
 EQUALITY = 5
@@ -49,13 +49,13 @@ class QpSolver:
         kept: np.ndarray | None = None
         velocity: np.ndarray | None = None
         result = ControllerResult.SOLUTION_FOUND
-        multipliers = np.zeros(len(upper))
+        multipliers: list[np.ndarray] = []
         levels = sorted({task.priority for task in tasks}) or [0]
         for level in levels:
             chosen = [task for task in tasks if task.priority == level]
             rows, wanted = _stack(kinematics, chosen)
             hessian = rows.T @ rows
-            hessian.flat[:: size + 1] += self.damping + _lm_damping(chosen)
+            hessian.reshape(-1)[:: size + 1] += self.damping + _lm_damping(chosen)
             answer = _solve_level(
                 hessian, -(rows.T @ wanted), lower, upper, matrix, kept, velocity
             )
@@ -65,12 +65,15 @@ class QpSolver:
                 result = ControllerResult.PARTIAL_SOLUTION_FOUND
                 break
             velocity, found = answer
-            np.maximum(multipliers, np.abs(found[: len(upper)]), out=multipliers)
+            multipliers.append(found[: len(upper)])
             if level != levels[-1]:
                 kept = self._keep(kept, rows)
         assert velocity is not None  # There is at least one level.
-        active = _active(owners, multipliers, lower, upper)
-        return Solution(result, velocity, active=active)
+
+        def find_active() -> ActiveRows:
+            return _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
+
+        return Solution(result, velocity, find_active=find_active)
 
     def desired(self, kinematics: TaskKinematics, tasks: list[Task]) -> np.ndarray:
         """The same levels without constraints."""
@@ -125,8 +128,12 @@ def _collect_bounds(
     for constraint in constraints:
         if isinstance(constraint, JointConstraint):
             index = constraint.unknowns
-            lower[index] = np.maximum(lower[index], constraint.lower)
-            upper[index] = np.minimum(upper[index], constraint.upper)
+            if isinstance(index, slice):
+                np.maximum(lower[index], constraint.lower, out=lower[index])
+                np.minimum(upper[index], constraint.upper, out=upper[index])
+            else:
+                lower[index] = np.maximum(lower[index], constraint.lower)
+                upper[index] = np.minimum(upper[index], constraint.upper)
             owners.append((constraint, index))
         elif isinstance(constraint, RowConstraint):
             rows = constraint.matrix(kinematics)
@@ -156,25 +163,26 @@ def _solve_level(
     velocity: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Velocities and multipliers of one level; None where there are none."""
-    sense = np.zeros(len(upper), dtype=np.int32)
+    sense = None
     if kept is not None and velocity is not None:
         reached = kept @ velocity
+        sense = np.zeros(len(upper) + len(reached), dtype=np.int32)
+        sense[len(upper) :] = EQUALITY
         matrix = np.vstack([matrix, kept])
         lower = np.concatenate([lower, reached])
         upper = np.concatenate([upper, reached])
-        sense = np.concatenate([sense, np.full(len(reached), EQUALITY, dtype=np.int32)])
     found, _, flag, info = daqp.solve(hessian, gradient, matrix, upper, lower, sense)
     if flag != OPTIMAL or not np.isfinite(found).all():
         return None
     return found, np.asarray(info['lam'])
 
 
-def _active(
+def _find_active(
     owners: list[tuple[Constraint, slice | np.ndarray]],
     multipliers: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
-) -> list[tuple[Constraint, list[int]]]:
+) -> ActiveRows:
     """Constraints whose bounds the solution leans on, with their rows."""
     leaning = multipliers > 1e-9
     if not leaning.any():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +13,8 @@ import numpy as np
 from cnoid_control.controllers.tasks.constraints import Constraint
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.task import Task
+
+ActiveRows = list[tuple[Constraint, list[int]]]
 
 
 class ControllerResult(Enum):
@@ -52,14 +56,20 @@ class Solution:
         desired: what the tasks alone would have given, before constraints; None where that was
             not computed.
         factor: part of the desired velocity that the constraints allow, in [0, 1].
-        active: constraints that held the motion back, with the rows that did.
+        find_active: finds the constraints that held the motion back, with the rows that did; it
+            is asked only when somebody wants to know.
     """
 
     result: ControllerResult
     velocity: np.ndarray
     desired: np.ndarray | None = None
     factor: float = 1.0
-    active: list[tuple[Constraint, list[int]]] = field(default_factory=list)
+    find_active: Callable[[], ActiveRows] | None = None
+
+    @cached_property
+    def active(self) -> ActiveRows:
+        """Constraints that held the motion back, with the rows that did."""
+        return self.find_active() if self.find_active is not None else []
 
 
 class Solver(Protocol):

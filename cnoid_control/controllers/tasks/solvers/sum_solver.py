@@ -7,7 +7,7 @@ import numpy as np
 from cnoid_control.body.kinematic_tree import ROOT_NV
 from cnoid_control.controllers.tasks.constraints import Constraint
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.solvers.solver import ControllerResult, Solution
+from cnoid_control.controllers.tasks.solvers.solver import ActiveRows, ControllerResult, Solution
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task
 
 
@@ -39,20 +39,23 @@ class SumSolver:
     ) -> Solution:
         """Always finds a solution."""
         desired = self.desired(kinematics, tasks)
-        factor = 1.0
-        active: list[tuple[Constraint, list[int]]] = []
+        factor, tightest = 1.0, None
         for constraint in constraints:
             raw = constraint.factor(kinematics, desired)
             constraint.scaling_factor = min(max(raw, 0.0), 1.0)
             if constraint.scaling_factor < factor:
-                factor = constraint.scaling_factor
-                active = [(constraint, [])]
-        for constraint, rows in active:
-            values = constraint.values(kinematics, factor * desired)
-            reached = np.where(values > 0.0, constraint.upper, constraint.lower)
-            moving = np.flatnonzero(constraint.values(kinematics, desired))
-            rows.extend(i for i in moving.tolist() if abs(values[i] - reached[i]) < 1e-9)
-        return Solution(ControllerResult.SOLUTION_FOUND, factor * desired, desired, factor, active)
+                factor, tightest = constraint.scaling_factor, constraint
+        velocity = factor * desired
+
+        def find_active() -> ActiveRows:
+            if tightest is None:
+                return []
+            values = tightest.values(kinematics, velocity)
+            bounds = np.where(values > 0.0, tightest.upper, tightest.lower)
+            moving = tightest.values(kinematics, desired) != 0.0
+            return [(tightest, np.flatnonzero(moving & (abs(values - bounds) < 1e-9)).tolist())]
+
+        return Solution(ControllerResult.SOLUTION_FOUND, velocity, desired, factor, find_active)
 
     def desired(self, kinematics: TaskKinematics, tasks: list[Task]) -> np.ndarray:
         """Sum of what the tasks ask for."""
