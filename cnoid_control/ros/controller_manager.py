@@ -104,18 +104,30 @@ class ControllerManager:
         if activate or deactivate:
             self.switch(activate, deactivate)
 
-    def switch(self, activate: list[str], deactivate: list[str]) -> None:
-        """Switch controllers on and off at once.
+    def prepare_switch(self, timeout: float = PRESENCE_TIMEOUT) -> bool:
+        """Get to know the service that switches, so that a switch is quick; whether it is there.
+
+        Raises:
+            MissingInterfaces: controller_manager_msgs is not installed.
+        """
+        services = _services()
+        return self._caller.is_there(
+            services.SwitchController, f'{self._name}/switch_controller', timeout
+        )
+
+    def switch(self, activate: list[str], deactivate: list[str], strict: bool = True) -> None:
+        """Switch controllers on and off at once; unless strict, as far as possible.
 
         Raises:
             SwitchRefused: the manager did not switch.
             ServiceUnavailable: the manager did not answer.
         """
         services = _services()
-        request = services.SwitchController.Request(
+        kind = services.SwitchController.Request
+        request = kind(
             activate_controllers=activate,
             deactivate_controllers=deactivate,
-            strictness=services.SwitchController.Request.STRICT,
+            strictness=kind.STRICT if strict else kind.BEST_EFFORT,
         )
         request.timeout.sec = int(self._timeout)
         answer = self._caller.call(

@@ -1,0 +1,242 @@
+"""`cnoid_control_deadman`: stops the robot when the node that commands it goes silent.
+
+It runs in a process of its own, so that it outlives whatever happens to the node: a crash,
+SIGKILL, a stopped process, a call that holds the interpreter for ever.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import parameter, parse_parameters
+from cnoid_control.ros.command_outlet import COMMAND_QOS, CommandOutlet
+from cnoid_control.ros.controller_manager import ControllerManager
+from cnoid_control.ros.exceptions import MalformedMessage, MissingInterfaces
+from cnoid_control.ros.fast_path import open_inbox
+from cnoid_control.ros.joint_state_decoder import JointStateDecoder
+from cnoid_control.ros.joint_state_layout import find_layout
+from cnoid_control.ros.parameter_schema import nested_values
+from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters, default_commands
+from cnoid_control.ros.scheduling import request_realtime
+from cnoid_control.ros.service_caller import ServiceCaller
+from cnoid_control.ros.topic_reader import STATE_QOS
+
+# Above the node's own priority: it must run when the node does not let go of a core.
+PRIORITY = 60
+LOOKS_PER_TIMEOUT = 6
+# Time between two safe commands [s].
+REPEAT_PERIOD = 0.01
+
+
+@dataclass
+class DeadmanParameters:
+    """The `deadman` section of a parameter file."""
+
+    node: str = parameter('cnoid_control', 'node whose `~/joint_commands` are watched')
+    timeout: float = parameter(
+        0.03, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
+    )
+    repeat: float = parameter(
+        0.5, 'time for which the safe command is repeated', unit='s', minimum=0.0, maximum=60.0
+    )
+    realtime_priority: int = parameter(
+        PRIORITY, 'SCHED_FIFO priority; 0 for none', minimum=0, maximum=99
+    )
+
+
+class Deadman:
+    """Watches one node, and commands and deactivates in its stead when it is silent.
+
+    A message on the node's `~/joint_commands` arms it; an empty one, which the node sends when it
+    stops in order, disarms it. The safe command holds measured positions and has no velocity and
+    no effort.
+
+    Attributes:
+        armed: whether silence would mean that the node is dead.
+        fired: how often it was.
+    """
+
+    def __init__(
+        self, node: Node, parameters: DeadmanParameters, robot: Ros2ControlParameters
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            node: the node to do it with; it is served by nobody.
+            parameters: options.
+            robot: how the robot's topics are used, as the watched node knows it.
+        """
+        from sensor_msgs.msg import JointState
+
+        self.armed = False
+        self.fired = 0
+        self._node = node
+        self._parameters = parameters
+        self._robot = robot
+        self._commands = open_inbox(
+            node, JointState, f'{parameters.node}/joint_commands', COMMAND_QOS
+        )
+        self._states = open_inbox(node, JointState, robot.joint_states, STATE_QOS)
+        self._caller = ServiceCaller(node.get_name(), node.get_namespace(), node.context)
+        self._manager = ControllerManager(robot.controller_manager, self._caller)
+        self._names: tuple[str, ...] = ()
+        self._decoder: JointStateDecoder | None = None
+        self._outlets: list[CommandOutlet] = []
+        self._learner: threading.Thread | None = None
+        self._heard = self._looked = time.monotonic()
+        self._repeat_until = 0.0
+        self._next_repeat = 0.0
+
+    def run(self) -> None:
+        """Watch until the context is gone."""
+        pause = self._parameters.timeout / LOOKS_PER_TIMEOUT
+        while self._node.context.ok():
+            self.look()
+            time.sleep(pause)
+
+    def look(self) -> None:
+        """Take what has come and decide."""
+        now = time.monotonic()
+        # Who was asleep himself cannot tell that others were silent.
+        slept = now - self._looked > 0.5 * self._parameters.timeout
+        self._looked = now
+        data = self._commands.take()
+        if data is not None:
+            self._hear(data, now)
+        elif self.armed and not slept and now - self._heard > self._parameters.timeout:
+            self._fire(now)
+        if now < self._repeat_until and now >= self._next_repeat:
+            self._send()
+
+    def _hear(self, data: bytes, now: float) -> None:
+        try:
+            names = find_layout(data).names
+        except MalformedMessage:
+            return
+        self._heard = now
+        self._repeat_until = 0.0
+        was_armed, self.armed = self.armed, bool(names)
+        if self.armed and not was_armed:
+            self._node.get_logger().info(f'watching {self._parameters.node!r}')
+            self._begin(names)
+        elif was_armed and not self.armed:
+            self._node.get_logger().info(f'{self._parameters.node!r} has stopped in order')
+
+    def _begin(self, names: tuple[str, ...]) -> None:
+        if names != self._names:
+            self._names = names
+            self._decoder = JointStateDecoder(names)
+        if self._learner is None or not self._learner.is_alive():
+            self._learner = threading.Thread(target=self._learn, daemon=True)
+            self._learner.start()
+
+    def _learn(self) -> None:
+        """Find who takes commands, and in which order of joints."""
+        managed = self._find_manager()
+        known = {outlet.name for outlet in self._outlets}
+        for name, taker in (self._robot.commands or default_commands()).items():
+            if name in known:
+                continue
+            joints = taker.joints or list(self._names)
+            if not taker.joints and managed and taker.type != 'joint_state':
+                try:
+                    joints = self._manager.joints(name)
+                except CnoidControlError:
+                    continue  # not loaded: it cannot have the robot
+            if set(joints) <= set(self._names):
+                outlet = CommandOutlet(self._node, name, taker, joints, REPEAT_PERIOD)
+                self._outlets.append(outlet)
+
+    def _find_manager(self) -> bool:
+        try:
+            return bool(self._robot.controller_manager) and self._manager.prepare_switch()
+        except MissingInterfaces:
+            return False
+
+    def _fire(self, now: float) -> None:
+        self.armed = False
+        self.fired += 1
+        self._repeat_until = now + self._parameters.repeat
+        self._send()
+        threading.Thread(target=self._deactivate, daemon=True).start()
+        self._node.get_logger().error(
+            f'no commands of {self._parameters.node!r} for {1e3 * (now - self._heard):.3g} ms '
+            f'(limit {1e3 * self._parameters.timeout:g} ms): the robot is stopped'
+        )
+
+    def _send(self) -> None:
+        self._next_repeat = time.monotonic() + REPEAT_PERIOD
+        decoder = self._decoder
+        if decoder is None:
+            return
+        data = self._states.take()
+        if data is not None:
+            decoder.decode(data)
+        position_of = dict(zip(decoder.names, decoder.position, strict=True))
+        for outlet in self._outlets:
+            values = np.zeros(len(outlet.joints))
+            if outlet.interface == 'position':
+                values[:] = [position_of[joint] for joint in outlet.joints]
+            if np.isfinite(values).all():
+                outlet.send_values(values, decoder.stamp)
+
+    def _deactivate(self) -> None:
+        names = [outlet.name for outlet in self._outlets]
+        if not names or not self._find_manager():
+            return
+        try:
+            self._manager.switch([], names, strict=False)
+            self._node.get_logger().error(f'deactivated: {", ".join(names)}')
+        except CnoidControlError as error:
+            self._node.get_logger().error(f'cannot deactivate {", ".join(names)}: {error}')
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._commands.close()
+        self._states.close()
+        for outlet in self._outlets:
+            outlet.close()
+        self._caller.close()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the dead-man until it is told to end; the exit status."""
+    rclpy.init(args=list(sys.argv if args is None else args))
+    node = Node('cnoid_control_deadman', automatically_declare_parameters_from_overrides=True)
+    values: dict[str, Any] = nested_values(node)
+    try:
+        parameters = parse_parameters(DeadmanParameters, values.get('deadman', {}), 'deadman')
+        robot = parse_parameters(
+            Ros2ControlParameters,
+            values.get('hardware', {}).get('ros2_control', {}),
+            'hardware.ros2_control',
+        )
+    except CnoidControlError as error:
+        print(f'cnoid_control_deadman: {error}', file=sys.stderr)
+        rclpy.try_shutdown()
+        return 1
+    node.get_logger().info(request_realtime(parameters.realtime_priority))
+    deadman = Deadman(node, parameters, robot)
+    try:
+        deadman.run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        deadman.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
