@@ -8,10 +8,8 @@ import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body
-from cnoid_control.ros.command_outlet import COMMAND_QOS, CommandOutlet
+from cnoid_control.ros.command_outlet import CommandOutlet
 from cnoid_control.ros.ros2_control_parameters import CommandParameters
-
-__all__ = ['COMMAND_ARRAYS', 'COMMAND_QOS', 'CommandChannel']
 
 COMMAND_ARRAYS = {'effort': 'u', 'position': 'q_target', 'velocity': 'dq_target'}
 

@@ -9,13 +9,14 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from cnoid_control.ros.command_channels import COMMAND_QOS
 from cnoid_control.ros.command_encoder import JointStateEncoder
+from cnoid_control.ros.command_outlet import COMMAND_QOS
 from cnoid_control.ros.fast_path import Outbox
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.watchdog import Watchdog
 
 PERIOD = 0.1
+FLUSH_TIMEOUT = 0.2
 ACTIVITY_QOS = QoSProfile(
     depth=1,
     reliability=ReliabilityPolicy.RELIABLE,
@@ -27,7 +28,7 @@ class CommandMonitor:
     """Publishes `~/joint_commands` each tick, and watches the other ends of the topics.
 
     `~/joint_commands` has the stamp of the state that the commands answer; while it comes, the
-    loop is alive.
+    loop is alive. A message without joints says that it has ended in order.
     """
 
     def __init__(self, node: Node, hardware: Ros2ControlHardware, guard: Watchdog) -> None:
@@ -44,6 +45,7 @@ class CommandMonitor:
             (values['velocity'], body.dq_target),
             (values['effort'], body.u),
         ]
+        self._end = JointStateEncoder((), ())
         self._outbox = Outbox(node, JointState, '~/joint_commands', COMMAND_QOS)
         self._node = node
         self._hardware = hardware
@@ -74,6 +76,11 @@ class CommandMonitor:
         if self._activity is not None:
             self._node.destroy_subscription(self._activity)
             self._activity = None
+
+    def end(self) -> None:
+        """Say that the loop has ended in order: silence is no alarm any more."""
+        self._outbox.send(self._end.encode(self._hardware.stamp))
+        self._outbox.flush(FLUSH_TIMEOUT)
 
     def close(self) -> None:
         """Watch no more and stop advertising."""

@@ -204,9 +204,12 @@ class ControlSession:
         self._is_initialized = False
         self.loop.abandon_transition()
         try:
-            self.loop.host.stop()
-        finally:
+            # The robot first: stop() of a controller may take its time.
+            self.hardware.send_safe_command()
+            self.monitor.end()
             self.hardware.deactivate()
+        finally:
+            self.loop.host.stop()
 
     def close(self) -> None:
         """Deactivate where needed, undo configure and unsubscribe."""

@@ -57,6 +57,7 @@ class LoopRunner:
     def start(self) -> None:
         """Start the thread."""
         self._rest.begin()
+        self._loop.start_monitor(lambda: self._after_tick(0.0))
         self._thread.start()
 
     def stop(self) -> None:
@@ -65,6 +66,7 @@ class LoopRunner:
         self._hardware.wake()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(CALL_TIMEOUT)
+        self._loop.stop_monitor()
         self._rest.end()
         self._serve()
 

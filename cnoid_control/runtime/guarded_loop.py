@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.runtime.exceptions import ControllerHangs
+from cnoid_control.runtime.hang_monitor import HangMonitor
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.loop import ControlLoop
@@ -18,7 +22,8 @@ class GuardedLoop(ControlLoop):
 
     A trip of the watchdog, a controller that fails, commands that are no numbers and controllers
     that have no more to do enter the safe state; it commands the robot, tick by tick, until it
-    is reset.
+    is reset. A controller that does not come back is seen by a monitor in another thread, which
+    takes the ticks until it does.
 
     Attributes:
         guard: the watchdog.
@@ -42,6 +47,17 @@ class GuardedLoop(ControlLoop):
         self.safe_state = safe_state
         self.failure: CnoidControlError | None = None
         self.finished = False
+        # Who holds it reads and commands the robot; it is free while controllers compute.
+        self._robot = threading.Lock()
+        self._stood_in: Callable[[], None] = lambda: None
+        self._monitor = HangMonitor(
+            guard.parameters.control_time,
+            hardware.time_step,
+            self._report_hang,
+            self._stand_in,
+        )
+
+    # --- the tick -----------------------------------------------------------------------------
 
     def step(self) -> bool:
         """Walk one tick.
@@ -49,6 +65,14 @@ class GuardedLoop(ControlLoop):
         Returns:
             Whether there is to be another one: False only when there will be no state any more.
         """
+        try:
+            with self._robot:
+                return self._step()
+        except ControllerHangs:
+            # The interrupt came when the controller had just come back: the safe state is on.
+            return True
+
+    def _step(self) -> bool:
         hardware = self.hardware
         if not hardware.read():
             self.exhausted = True
@@ -56,22 +80,27 @@ class GuardedLoop(ControlLoop):
         trip = self.guard.check()
         if trip is not None and trip.action in ('safe', 'estop'):
             self.safe_state.enter(trip.message, estop=trip.action == 'estop')
-        now = hardware.time
         if not self.safe_state.is_engaged:
-            self._control(now)
-        if self.tape is not None:
-            self.tape.record(now)
-        dt = hardware.time_step
-        self.safe_state.apply(dt, self.guard.is_fresh('state_age'))
-        if self.limiter is not None and not self.limiter.apply(dt):
-            self.safe_state.enter(f'at tick {self.tick}: the commands are not finite numbers')
-            self.safe_state.apply(dt, self.guard.is_fresh('state_age'))
-            self.limiter.apply(dt)
-        hardware.write()
-        self.tick += 1
+            self._control(hardware.time)
+        self._send()
         return True
 
+    def _send(self) -> None:
+        dt = self.hardware.time_step
+        fresh = self.guard.is_fresh('state_age')
+        if self.tape is not None:
+            self.tape.record(self.hardware.time)
+        self.safe_state.apply(dt, fresh)
+        if self.limiter is not None and not self.limiter.apply(dt):
+            self.safe_state.enter(f'at tick {self.tick}: the commands are not finite numbers')
+            self.safe_state.apply(dt, fresh)
+            self.limiter.apply(dt)
+        self.hardware.write()
+        self.tick += 1
+
     def _control(self, now: float) -> None:
+        self._robot.release()
+        self._monitor.begin()
         try:
             if self.transition is None:
                 go_on = self.host.control(self.tick, now)
@@ -79,8 +108,52 @@ class GuardedLoop(ControlLoop):
                 go_on = self._control_transition(self.transition, now)
         except CnoidControlError as error:
             self.failure = error
-            self.safe_state.enter(str(error))
-            return
-        if not go_on and self.active_control_only:
+            go_on = True
+        finally:
+            self._monitor.end()
+            self._robot.acquire()
+        if self.failure is not None:
+            self.safe_state.enter(str(self.failure))
+        elif not go_on and self.active_control_only:
             self.finished = True
             self.safe_state.enter('the controllers have finished')
+
+    # --- when a controller does not come back -------------------------------------------------
+
+    def start_monitor(self, stood_in: Callable[[], None] = lambda: None) -> None:
+        """Watch from another thread that controllers come back.
+
+        Args:
+            stood_in: called after each tick that was taken in that thread.
+        """
+        self._stood_in = stood_in
+        if self.guard.parameters.control_action != 'off':
+            self._monitor.start()
+
+    def stop_monitor(self) -> None:
+        """Watch no more."""
+        self._monitor.stop()
+
+    def _report_hang(self, duration: float) -> None:
+        action = self.guard.parameters.control_action
+        reason = str(ControllerHangs(duration, self._monitor.limit))
+        self.guard.trip('control_time', action, reason)
+        if action == 'warn':
+            return
+        hosts = [self.host]
+        if self.transition is not None:
+            hosts = [self.transition.old, self.transition.new]
+        for host in hosts:
+            host.revoke()
+        with self._robot:
+            self.safe_state.enter(reason, estop=action == 'estop')
+        self._monitor.interrupt()
+
+    def _stand_in(self) -> None:
+        """Take a tick in the place of the loop's thread, with the safe command."""
+        if not self.safe_state.is_engaged:
+            return
+        with self._robot:
+            if self.hardware.read():
+                self._send()
+        self._stood_in()

@@ -1,0 +1,197 @@
+"""The guarded loop: what goes wrong ends in the safe state, and every tick has a command."""
+
+from __future__ import annotations
+
+import io
+import math
+import threading
+import time
+
+import numpy as np
+import pytest
+from fake_hardware import FakeHardware, two_joint_body
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.limits import CommandLimiter, LimitsParameters
+from cnoid_control.runtime.safe_state import SafeState, SafeStateParameters
+from cnoid_control.runtime.watchdog import Watchdog, WatchdogParameters
+
+
+class Scripted(SimpleController):
+    """Commands 1; calls a function of the test at one tick."""
+
+    def __init__(self, tick: int = -1, act=None) -> None:
+        self.tick, self.act = tick, act
+        self.ticks = 0
+
+    def initialize(self, io) -> bool:
+        """Command torques."""
+        self.body = io.body
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
+            io.enable_io(joint)
+        return True
+
+    def control(self) -> bool:
+        """Command 1, or act."""
+        self.body.u[:] = 1.0
+        self.ticks += 1
+        return self.act(self) if self.ticks == self.tick else True
+
+
+def make_loop(controller: SimpleController, **watchdog) -> GuardedLoop:
+    """Loop on a fake robot, opened; effort is zero in the safe state."""
+    hardware = FakeHardware(two_joint_body(), states=10**9, time_step=0.002)
+    body, dt = hardware.body, hardware.time_step
+    guard = Watchdog(WatchdogParameters(grace=0.0, **watchdog))
+    loop = GuardedLoop(
+        hardware,
+        ControllerHost([HostedController('one', controller)], body, dt, io.StringIO()),
+        guard,
+        SafeState(body, SafeStateParameters(effort='zero'), dt),
+        CommandLimiter(body, LimitsParameters(), dt),
+    )
+    loop.open()
+    guard.start()
+    return loop
+
+
+def commands(loop: GuardedLoop) -> list[float]:
+    """Efforts of the first joint so far."""
+    return [written['u'][0] for written in loop.hardware.written]
+
+
+def broken(controller: Scripted) -> bool:
+    """Raise."""
+    raise RuntimeError('broken')
+
+
+def no_number(controller: Scripted) -> bool:
+    """Command NaN from now on."""
+    controller.tick += 1
+    controller.body.u[:] = math.nan
+    return True
+
+
+def test_a_controller_that_raises_is_stopped_in_that_tick() -> None:
+    """The tick in which it raises has the safe command, and so have all later ones."""
+    loop = make_loop(Scripted(3, broken))
+    for _ in range(6):
+        assert loop.step()
+    assert commands(loop) == [1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert 'broken' in loop.safe_state.reason
+
+
+def test_no_number_is_ever_sent() -> None:
+    """NaN is replaced, and ends in the safe state after the set number of ticks."""
+    loop = make_loop(Scripted(3, no_number))
+    for _ in range(8):
+        loop.step()
+    assert commands(loop) == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
+    assert 'not finite' in loop.safe_state.reason
+
+
+def test_a_trip_of_the_watchdog_enters_the_safe_state() -> None:
+    """The tick after something is found has the safe command; a warning changes nothing."""
+    loop = make_loop(Scripted())
+    loop.step()
+    loop.guard.trip('a', 'warn', 'a warning')
+    loop.step()
+    loop.guard.trip('b', 'safe', 'a reason')
+    loop.step()
+    assert commands(loop) == [1.0, 1.0, 0.0]
+    assert loop.safe_state.reason == 'a reason'
+
+
+def test_the_end_of_the_controllers_is_safe_too() -> None:
+    """Controllers that have no more to do leave the robot to the safe state."""
+    loop = make_loop(Scripted(2, lambda controller: False))
+    for _ in range(3):
+        loop.step()
+    assert commands(loop) == [1.0, 0.0, 0.0]
+    assert loop.finished
+
+
+def run_in_thread(loop: GuardedLoop) -> tuple[threading.Thread, threading.Event]:
+    """Run the loop in a thread until the event is set."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            loop.step()
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=run, daemon=True)
+    loop.start_monitor()
+    thread.start()
+    return thread, stop
+
+
+def wait_for(condition) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def test_a_controller_that_waits_for_ever_is_stood_in_for() -> None:
+    """While the loop's thread hangs in C code, another one sends the safe command."""
+    release = threading.Event()
+    loop = make_loop(
+        Scripted(3, lambda controller: release.wait() or controller.body.u.fill(9.0) or True),
+        control_time=0.02,
+    )
+    thread, stop = run_in_thread(loop)
+    wait_for(lambda: loop.tick > 20)
+    assert 'has not come back' in loop.safe_state.reason
+    release.set()
+    before = loop.tick
+    wait_for(lambda: loop.tick > before + 20)
+    stop.set()
+    thread.join(10.0)
+    loop.stop_monitor()
+    assert not thread.is_alive()
+    values = commands(loop)
+    assert values[:2] == [1.0, 1.0]
+    assert set(values[2:]) == {0.0}, 'what it computed after it came back went nowhere'
+
+
+def test_an_endless_loop_is_interrupted_and_the_loop_goes_on() -> None:
+    """A controller that loops in Python is ended; the loop's own thread takes the ticks again."""
+
+    def loop_for_ever(controller: Scripted) -> bool:
+        while True:
+            controller.body.u[:] = 5.0
+
+    loop = make_loop(Scripted(3, loop_for_ever), control_time=0.02)
+    thread, stop = run_in_thread(loop)
+    wait_for(lambda: loop.failure is not None)
+    before = loop.tick
+    wait_for(lambda: loop.tick > before + 20)
+    stop.set()
+    thread.join(10.0)
+    loop.stop_monitor()
+    assert 'ControllerHangs' in str(loop.failure)
+    assert set(commands(loop)[2:]) == {0.0}
+
+
+@pytest.mark.parametrize('action', ['warn', 'off'])
+def test_hangs_may_be_reported_only(action: str) -> None:
+    """With a warning, or without a watch, a slow controller keeps the robot."""
+    loop = make_loop(
+        Scripted(3, lambda controller: time.sleep(0.1) or True),
+        control_time=0.01,
+        control_action=action,
+    )
+    thread, stop = run_in_thread(loop)
+    wait_for(lambda: loop.tick > 10)
+    stop.set()
+    thread.join(10.0)
+    loop.stop_monitor()
+    assert not loop.safe_state.is_engaged
+    assert np.all(np.array(commands(loop)) == 1.0)
+    assert [trip.watch for trip in loop.guard.trips] == ['control_time'] * (action == 'warn')
