@@ -84,7 +84,7 @@ TEST = [
 ]
 
 EXTRAS = {
-    'sim': ['mujoco>=3.5'],
+    'sim': ['mujoco>=3.6'],
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'viewer': ['viser>=0.2'],
