@@ -10,14 +10,21 @@ NAME = 'cnoid_control'
 
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
 CONTROLLERS: list[str] = [
-    'multi = cnoid_control.controllers.multi:ConfiguredMultiController',
-    'sequence = cnoid_control.controllers.sequence:SequenceController',
-    'state_machine = cnoid_control.controllers.state_machine:ConfiguredStateMachine',
+    'light_camera = cnoid_control.controllers.light_camera:LightCameraController',
+    'link_force = cnoid_control.controllers.link_force:LinkForceController',
+    'link_position = cnoid_control.controllers.link_position:LinkPositionController',
     'motion_queue = cnoid_control.controllers.motion_queue_controller:MotionQueueController',
-    'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
+    'multi = cnoid_control.controllers.multi:ConfiguredMultiController',
     'operational_space = cnoid_control.controllers.operational_space:OperationalSpaceController',
-    'tasks = cnoid_control.controllers.tasks.tasks_controller:TasksController',
+    'pd = cnoid_control.controllers.pd:PDController',
+    'pendulum = cnoid_control.controllers.pendulum:PendulumController',
+    'sequence = cnoid_control.controllers.sequence:SequenceController',
+    'spring = cnoid_control.controllers.spring:SpringController',
+    'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
     'sr1_walk = cnoid_control.controllers.sr1_walk:SR1WalkPatternController',
+    'state_machine = cnoid_control.controllers.state_machine:ConfiguredStateMachine',
+    'sub_controllers = cnoid_control.controllers.sub_controllers:SubControllersController',
+    'tasks = cnoid_control.controllers.tasks.tasks_controller:TasksController',
     'trajectory = cnoid_control.controllers.trajectory:TrajectoryController',
 ]
 

@@ -1,0 +1,44 @@
+"""The path of the samples that move a whole robot."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control.parameters import parameter
+
+
+@dataclass
+class CircleParameters:
+    """A circle that is run through from rest, and round and round."""
+
+    radius: float = parameter(0.3, 'radius of the circle', unit='m', minimum=0.0)
+    period: float = parameter(4.0, 'time of a round', unit='s', minimum=1e-3)
+
+
+class Circle:
+    """Level circle through a place, with its speed rising over the first round.
+
+    Attributes:
+        start: where it begins [m], shape (3,); the centre is one radius ahead in -x.
+    """
+
+    def __init__(self, start: np.ndarray, parameters: CircleParameters) -> None:
+        """Begin the circle at a place."""
+        self.start = start.copy()
+        self._radius, self._period = parameters.radius, parameters.period
+
+    def angle(self, time: float) -> float:
+        """Angle along the circle at a time since the start [rad]."""
+        rounds = time / self._period
+        # Half a round of start-up: smooth in position and velocity.
+        risen = min(rounds, 1.0)
+        return 2.0 * math.pi * (0.5 * risen**2 + max(rounds - 1.0, 0.0))
+
+    def position(self, time: float) -> np.ndarray:
+        """Place at a time since the start [m], shape (3,)."""
+        angle = self.angle(time)
+        turned = np.array([math.cos(angle) - 1.0, math.sin(angle), 0.0])
+        return self.start + self._radius * turned

@@ -1,0 +1,145 @@
+"""Any robot holds a posture by joint efforts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.controllers.drive.drive_parameters import GAINS, spread
+from cnoid_control.controllers.drive.inverse_dynamics import InverseDynamics
+from cnoid_control.controllers.drive.pid import Pid
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import parameter
+from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.plugin import ControllerIO, SimpleController
+
+
+@dataclass
+class PDParameters:
+    """Options of PDController; a later kind of gain wins: for all, by group, by joint."""
+
+    kp: float | list[float] = parameter(
+        100.0, 'position gain, for all joints or one a joint', unit='N m/rad or N/m', minimum=0.0
+    )
+    ki: float | list[float] = parameter(
+        0.0, 'integral gain', unit='N m/(rad s) or N/(m s)', minimum=0.0
+    )
+    kd: float | list[float] = parameter(
+        10.0, 'velocity gain', unit='N m s/rad or N s/m', minimum=0.0
+    )
+    kp_of: dict[str, float] = parameter({}, 'kp of a joint or a group, by name', minimum=0.0)
+    ki_of: dict[str, float] = parameter({}, 'ki of a joint or a group, by name', minimum=0.0)
+    kd_of: dict[str, float] = parameter({}, 'kd of a joint or a group, by name', minimum=0.0)
+    groups: dict[str, list[str]] = parameter({}, 'joint groups by name', read_only=True)
+    posture: list[float] = parameter(
+        [], 'what to hold, by joint id; the initial posture where empty', unit='rad or m'
+    )
+    move_time: float = parameter(
+        2.0, 'time in which it goes to the posture', unit='s', minimum=0.0
+    )
+    gravity_compensation: list[str] = parameter(
+        [], 'joints or groups whose weight is held by the model; not the legs that it stands on'
+    )
+
+
+class PDController(SimpleController):
+    """PID control of every joint, with the model's torques against gravity where asked for.
+
+    Attributes:
+        gains: kp, ki and kd of each joint, shape (3, num_joints).
+        q_ref: what is held at present [rad] or [m], shape (num_joints,).
+    """
+
+    Parameters = PDParameters
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Command efforts, read displacements and velocities."""
+        self.io, self.body, self.dt = io, io.body, io.time_step
+        try:
+            for name, joints in io.parameters.groups.items():
+                self.body.add_joint_group(name, joints)
+            self._take_parameters(io.parameters)
+        except CnoidControlError as error:
+            print(error, file=io.os)
+            return False
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_EFFORT
+            io.enable_io(joint)
+            io.enable_input(joint, StateFlag.JOINT_VELOCITY)
+        # Which way is down is seen in the root's orientation.
+        io.enable_input(self.body.root_link, StateFlag.LINK_POSITION)
+        self._dynamics = InverseDynamics(self.body)
+        self._pid = Pid(self.body.u_lower.copy(), self.body.u_upper.copy())
+        self._still = np.zeros(self.body.num_joints)
+        return True
+
+    def _take_parameters(self, parameters: PDParameters) -> None:
+        body = self.body
+        gains = [_gain(body, name, parameters) for name in GAINS]
+        weightless = np.zeros(body.num_joints, dtype=bool)
+        for name in parameters.gravity_compensation:
+            weightless[_joints(body, 'gravity_compensation', name)] = True
+        goal = body.q if not parameters.posture else np.array(parameters.posture)
+        if goal.size != body.num_joints:
+            raise ParameterOutOfRange(
+                'posture', parameters.posture, f'it needs {body.num_joints} values'
+            )
+        self.gains = np.array(gains)
+        self.weightless = weightless
+        self.q_start, self.q_goal = body.q.copy(), goal.copy()
+        self.q_ref = self.q_start.copy()
+        self.move_time = parameters.move_time
+        self.begin = self.io.current_time
+
+    def update_parameters(self, parameters: Any) -> None:
+        """Take over new gains at once, and go to a new posture."""
+        reached = self.q_ref
+        holding = self.io.parameters.posture == parameters.posture
+        goal, begin = self.q_goal, self.begin
+        start = self.q_start
+        self._take_parameters(parameters)
+        if holding:
+            self.q_start, self.q_goal, self.begin = start, goal, begin
+        else:
+            self.q_start = reached
+        self.q_ref = reached
+
+    def control(self) -> bool:
+        """One tick of PID control."""
+        body = self.body
+        elapsed = self.io.current_time - self.begin
+        share = min(elapsed / self.move_time, 1.0) if self.move_time > 0.0 else 1.0
+        # Cubic from rest to rest.
+        self.q_ref = self.q_start + (self.q_goal - self.q_start) * share**2 * (3.0 - 2.0 * share)
+        feedforward = self._still
+        if self.weightless.any():
+            weight = self._dynamics.effort(body.q, self._still, self._still)
+            feedforward = np.where(self.weightless, weight, 0.0)
+        body.u[:] = self._pid.effort(
+            self.q_ref - body.q, -body.dq, feedforward, self.gains, self.dt
+        )
+        body.q_target[:] = self.q_ref
+        return True
+
+
+def _gain(body: Body, name: str, parameters: PDParameters) -> np.ndarray:
+    """One gain of every joint."""
+    gain = spread(name, getattr(parameters, name), body.num_joints)
+    special: dict[str, float] = getattr(parameters, f'{name}_of')
+    # Groups first: a joint's own gain wins.
+    for key in sorted(special, key=lambda key: key not in body.joint_groups):
+        gain[_joints(body, f'{name}_of', key)] = special[key]
+    return gain
+
+
+def _joints(body: Body, option: str, name: str) -> list[int]:
+    """Ids of the joints of a group, or of one joint."""
+    if name in body.joint_groups:
+        return [body.joint(joint).joint_id for joint in body.joint_groups[name].joint_names]
+    if name in body.joint_names:
+        return [body.joint(name).joint_id]
+    listed = ', '.join([*body.joint_groups, *body.joint_names])
+    raise ParameterOutOfRange(f'{option}.{name}', name, f'choose from: {listed}')
