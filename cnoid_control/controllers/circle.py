@@ -19,10 +19,10 @@ class CircleParameters:
 
 
 class Circle:
-    """Level circle through a place, with its speed rising over the first round.
+    """Level circle through a place, with its speed rising over the first period.
 
     Attributes:
-        start: where it begins [m], shape (3,); the centre is one radius ahead in -x.
+        start: where it begins [m], shape (3,); the centre is one radius away in -x.
     """
 
     def __init__(self, start: np.ndarray, parameters: CircleParameters) -> None:
@@ -33,7 +33,7 @@ class Circle:
     def angle(self, time: float) -> float:
         """Angle along the circle at a time since the start [rad]."""
         rounds = time / self._period
-        # Half a round of start-up: smooth in position and velocity.
+        # The first period brings it up to speed in half a round.
         risen = min(rounds, 1.0)
         return 2.0 * math.pi * (0.5 * risen**2 + max(rounds - 1.0, 0.0))
 
@@ -42,3 +42,9 @@ class Circle:
         angle = self.angle(time)
         turned = np.array([math.cos(angle) - 1.0, math.sin(angle), 0.0])
         return self.start + self._radius * turned
+
+    def velocity(self, time: float) -> np.ndarray:
+        """Velocity at a time since the start [m/s], shape (3,)."""
+        angle = self.angle(time)
+        rate = 2.0 * math.pi / self._period * min(time / self._period, 1.0)
+        return self._radius * rate * np.array([-math.sin(angle), math.cos(angle), 0.0])

@@ -42,9 +42,11 @@ class LinkForceController(SimpleController):
         """One tick of pulling."""
         root, options = self.root, self.io.parameters
         stiffness, damping = options.frequency**2, 2.0 * options.frequency
-        away = self.circle.position(self.io.current_time) - root.p
+        time = self.io.current_time
+        away = self.circle.position(time) - root.p
+        slow = self.circle.velocity(time) - root.v
         tilt = root.R @ pin.log3(root.R.T @ self.upright)
-        force = self.mass * (stiffness * away - damping * root.v)
+        force = self.mass * (stiffness * away + damping * slow)
         force[2] += self.mass * options.gravity
         torque = self.inertia * (stiffness * tilt - damping * root.w)
         root.F_ext = np.zeros(6)
