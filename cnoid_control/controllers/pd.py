@@ -113,13 +113,15 @@ class PDController(SimpleController):
         elapsed = self.io.current_time - self.begin
         share = min(elapsed / self.move_time, 1.0) if self.move_time > 0.0 else 1.0
         # Cubic from rest to rest.
-        self.q_ref = self.q_start + (self.q_goal - self.q_start) * share**2 * (3.0 - 2.0 * share)
+        way = self.q_goal - self.q_start
+        self.q_ref = self.q_start + way * share**2 * (3.0 - 2.0 * share)
+        rate = 6.0 * share * (1.0 - share) / self.move_time if share < 1.0 else 0.0
         feedforward = self._still
         if self.weightless.any():
             weight = self._dynamics.effort(body.q, self._still, self._still)
             feedforward = np.where(self.weightless, weight, 0.0)
         body.u[:] = self._pid.effort(
-            self.q_ref - body.q, -body.dq, feedforward, self.gains, self.dt
+            self.q_ref - body.q, way * rate - body.dq, feedforward, self.gains, self.dt
         )
         body.q_target[:] = self.q_ref
         return True

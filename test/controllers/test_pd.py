@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from controllers.runs import main_controller, open_loop, run_for
+
+from cnoid_control.controllers.pd import PDController, PDParameters
+from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.config import load_config
+
+
+def test_arm_goes_to_the_posture_and_holds_it() -> None:
+    """With its weight carried by the model the arm arrives without an offset."""
+    loop = open_loop('pd', pd__move_time=0.5)
+    run_for(loop, 1.5)
+    goal = [0.3, 0.6, 0.0, 1.2, 0.0, 0.8, 0.5]
+    np.testing.assert_allclose(loop.hardware.body.q, goal, atol=2e-3)
+    loop.close()
+
+
+def test_without_compensation_the_arm_sags() -> None:
+    """What gravity compensation is for: without it the shoulder hangs low."""
+    loop = open_loop('pd', pd__gravity_compensation=[], pd__move_time=0.5)
+    run_for(loop, 1.5)
+    assert loop.hardware.body.q[1] > 0.62
+    loop.close()
+
+
+def test_integral_removes_the_sag() -> None:
+    """The integral gain brings the arm to its posture in the end."""
+    loop = open_loop(
+        'pd', pd__gravity_compensation=[], pd__move_time=0.5, pd__ki_of={'shoulder': 1500.0}
+    )
+    run_for(loop, 3.0)
+    assert loop.hardware.body.q[1] == pytest.approx(0.6, abs=5e-3)
+    loop.close()
+
+
+def test_gains_are_by_joint_before_group_before_all() -> None:
+    """A joint's own gain wins over its group's, and that over the common one."""
+    loop = open_loop('pd')
+    controller = main_controller(loop)
+    assert isinstance(controller, PDController)
+    np.testing.assert_array_equal(controller.gains[0], [600, 600, 200, 200, 20, 20, 2])
+    np.testing.assert_array_equal(controller.gains[2], [30, 30, 8, 8, 0.6, 0.6, 0.05])
+    loop.close()
+
+
+def test_parameters_change_while_running() -> None:
+    """New gains act at once; a new posture is gone to from where the arm is."""
+    loop = open_loop('pd', pd__move_time=0.2)
+    controller = main_controller(loop)
+    assert isinstance(controller, PDController)
+    run_for(loop, 0.4)
+    held = controller.q_ref.copy()
+    old = controller.io.parameters
+    stiffer = PDParameters(**{**vars(old), 'kp': 300.0})
+    controller.update_parameters(stiffer)
+    assert controller.gains[0, 2] == 300.0
+    run_for(loop, 0.01)
+    np.testing.assert_allclose(controller.q_ref, held, atol=1e-12)
+    moved = PDParameters(**{**vars(old), 'posture': [0.0, 0.5, 0.0, 1.0, 0.0, 0.5, 0.0]})
+    controller.update_parameters(moved)
+    run_for(loop, 0.001)
+    np.testing.assert_allclose(controller.q_ref, held, atol=1e-3)
+    run_for(loop, 0.5)
+    np.testing.assert_allclose(controller.q_ref, moved.posture, atol=1e-12)
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'kp_of': {'knee': 1.0}}, "kp_of.knee: 'knee' is not allowed; choose from: all, "),
+        ({'gravity_compensation': ['tail']}, 'gravity_compensation.tail'),
+        ({'posture': [0.0]}, 'it needs 7 values'),
+        ({'kp': [1.0, 2.0]}, 'it needs 1 or 7 values'),
+        ({'groups': {'hand': ['joint9']}}, 'joint9'),
+    ],
+)
+def test_wrong_options_are_named(options: dict[str, object], message: str) -> None:
+    """An unknown joint or group and a wrong size are refused with what would do."""
+    messages = io.StringIO()
+    config = load_config('pd', {f'pd.{key}': value for key, value in options.items()})
+    assert make_loop(config, os=messages).run(0.01).exit == 'failed'
+    assert message in messages.getvalue()
