@@ -10,6 +10,7 @@ import pinocchio as pin
 from rclpy.node import Node
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.plugin.follow_trajectory import FollowTrajectory
 from cnoid_control.plugin.mailbox import Mailbox
 from cnoid_control.plugin.messages import (
     JointTrajectory,
@@ -20,6 +21,7 @@ from cnoid_control.plugin.messages import (
     Twist,
     Value,
 )
+from cnoid_control.ros.trajectory_action import TrajectoryInterface
 
 DEPTH = 10
 
@@ -29,8 +31,8 @@ class MailboxBridge:
 
     A number arrives as std_msgs/Float64, a twist as geometry_msgs/TwistStamped, a pose as
     geometry_msgs/PoseStamped, joint values as sensor_msgs/JointState, a trajectory as
-    trajectory_msgs/JointTrajectory, a trigger as a call of std_srvs/Trigger. Mailboxes of other
-    kinds are left to others.
+    trajectory_msgs/JointTrajectory, a trigger as a call of std_srvs/Trigger; goals to be followed
+    as joint_trajectory_controller takes them. Mailboxes of other kinds are left to others.
     """
 
     def __init__(self, node: Node) -> None:
@@ -38,6 +40,7 @@ class MailboxBridge:
         self._node = node
         self._subscriptions: list[Any] = []
         self._services: list[Any] = []
+        self._trajectories: list[TrajectoryInterface] = []
 
     def open(self, mailboxes: Iterable[Mailbox[Any]]) -> None:
         """Bridge these mailboxes and no others any more."""
@@ -45,6 +48,8 @@ class MailboxBridge:
         for mailbox in mailboxes:
             if mailbox.kind is Trigger:
                 self._serve(mailbox)
+            elif mailbox.kind is FollowTrajectory:
+                self._trajectories.append(TrajectoryInterface(self._node, mailbox))
             elif mailbox.kind in CONVERTERS:
                 self._subscribe(mailbox)
 
@@ -54,7 +59,9 @@ class MailboxBridge:
             self._node.destroy_subscription(subscription)
         for service in self._services:
             self._node.destroy_service(service)
-        self._subscriptions, self._services = [], []
+        for interface in self._trajectories:
+            interface.destroy()
+        self._subscriptions, self._services, self._trajectories = [], [], []
 
     def _subscribe(self, mailbox: Mailbox[Any]) -> None:
         type_name, convert = CONVERTERS[mailbox.kind]

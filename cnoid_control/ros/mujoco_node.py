@@ -166,10 +166,10 @@ class MujocoNode(Node):
             self.body,
             [(joints, self._is_active(JOINT_STATE_BROADCASTER))],
             devices,
-            (ClockPublisher(self, qos), ticks_between(parameters.clock_rate, parameters, dt)),
+            (ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)),
             (
                 RootPublisher(self, self.body, qos),
-                ticks_between(parameters.root_rate, parameters, dt),
+                ticks_between(parameters.root_rate, dt),
             ),
         )
 

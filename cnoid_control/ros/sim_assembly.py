@@ -18,7 +18,6 @@ from cnoid_control.ros.sim_controllers import (
 )
 from cnoid_control.ros.sim_device_table import is_served, publisher_class
 from cnoid_control.ros.sim_pacing import LOCKSTEP
-from cnoid_control.ros.sim_parameters import SimulationParameters
 
 JOINT_STATE_BROADCASTER = 'joint_state_broadcaster'
 
@@ -120,8 +119,6 @@ def broadcaster_name(topic: str) -> str:
     return topic.strip('/').rpartition('/')[0] or topic.strip('/')
 
 
-def ticks_between(rate: float, parameters: SimulationParameters, time_step: float) -> int:
-    """Ticks between messages of a lower rate [Hz]; every tick in lock-step."""
-    if parameters.pacing == LOCKSTEP:
-        return 1
+def ticks_between(rate: float, time_step: float) -> int:
+    """Ticks between messages of a lower rate [Hz]; the rate of the ticks is the highest."""
     return max(round(1.0 / (rate * time_step)), 1)
