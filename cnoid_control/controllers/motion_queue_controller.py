@@ -10,7 +10,7 @@ import numpy as np
 
 from cnoid_control.controllers.drive import DriveMode, JointDrive
 from cnoid_control.controllers.drive.drive_parameters import spread
-from cnoid_control.controllers.drive.inverse_dynamics import InverseDynamics
+from cnoid_control.controllers.drive.feedforward import Feedforward
 from cnoid_control.controllers.motion_queue import MotionLimits, MotionQueue
 from cnoid_control.controllers.motion_queue.exceptions import (
     InvalidDuration,
@@ -62,7 +62,7 @@ class MotionQueueController(SimpleController):
         )
         self.queue.set_feed_rate(self.parameters.feed_rate)
         self._queued = np.ones(self.drive.size, dtype=bool)
-        self._model = InverseDynamics(io.body)
+        self._feedforward = Feedforward(io.body, self.drive.joints)
         self._open_doors(io)
         items = [item for _, item in sorted(self.parameters.queue.items())]
         for _ in range(self.parameters.repeat):
@@ -128,22 +128,11 @@ class MotionQueueController(SimpleController):
         queued = self._queued
         if queued.any():
             places = np.flatnonzero(queued)
-            torque = self._feedforward(state.position, state.velocity, state.acceleration)
+            torque = self._feedforward.torque(self.parameters.feedforward, *state)
             self.drive.set_pid(
                 places, state.position[places], state.velocity[places], torque[places]
             )
         self.drive.write(self.io.time_step)
-
-    def _feedforward(self, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
-        if self.parameters.feedforward == 'none':
-            return np.zeros(q.size)
-        joints = self.drive.joints
-        full = self.io.body.q.copy()
-        rates, accelerations = np.zeros(full.size), np.zeros(full.size)
-        full[joints] = q
-        if self.parameters.feedforward == 'dynamics':
-            rates[joints], accelerations[joints] = dq, ddq
-        return self._model.effort(full, rates, accelerations)[joints]
 
     def _take_messages(self) -> None:
         for box, append in ((self._milestones, False), (self._added, True)):

@@ -126,6 +126,7 @@ def test_sensors_are_found_by_name_and_number() -> None:
     )
     force = controller.sensor('elbow_force').measurements
     assert force.shape == (6,)
+    assert force[2] == pytest.approx(-2.0 * 9.8, rel=0.01)
     with pytest.raises(UnknownSensor, match="'camera'; choose from: q, dq, elbow_force"):
         controller.sensor('camera')
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from cnoid_control.controllers.drive import DriveParameters
+from cnoid_control.controllers.drive.feedforward import KINDS
 from cnoid_control.parameters import parameter
 
 
@@ -51,7 +52,7 @@ class QueueParameters(DriveParameters):
     feedforward: str = parameter(
         'none',
         'torques added by the model: none, against gravity, or against inertia as well',
-        choices=('none', 'gravity', 'dynamics'),
+        choices=KINDS,
     )
     queue: dict[str, QueueItem] = parameter(
         {}, 'motions to start with, by name, in the order of the names'

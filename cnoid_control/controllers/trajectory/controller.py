@@ -9,7 +9,9 @@ import numpy as np
 
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
 from cnoid_control.controllers.drive.drive_parameters import spread
+from cnoid_control.controllers.drive.feedforward import KINDS, Feedforward
 from cnoid_control.controllers.trajectory.check import check_trajectory
+from cnoid_control.controllers.trajectory.files import load_trajectory
 from cnoid_control.controllers.trajectory.follower import ToleranceDefaults, TrajectoryFollower
 from cnoid_control.controllers.trajectory.motion import MotionLimits
 from cnoid_control.parameters import parameter
@@ -17,9 +19,11 @@ from cnoid_control.plugin import ControllerIO, SimpleController
 from cnoid_control.plugin.follow_trajectory import (
     FollowTrajectory,
     GoalState,
+    JointTolerance,
     TrajectoryResult,
     TrajectoryStatus,
 )
+from cnoid_control.share import shared_file
 
 MAILBOX = 'follow_joint_trajectory'
 
@@ -58,6 +62,15 @@ class TrajectoryParameters(DriveParameters):
     blend_time: float = parameter(
         0.2, 'time to pass over to a trajectory that begins at once', unit='s', minimum=1e-3
     )
+    feedforward: str = parameter(
+        'none',
+        'torques added by the model: none, against gravity, or against inertia as well',
+        choices=KINDS,
+    )
+    file: str = parameter(
+        '', 'trajectory to begin with: a file, or the name of a shared one in motion/'
+    )
+    finish: bool = parameter(False, 'whether the controller is done at the end of the file')
 
 
 class TrajectoryController(SimpleController):
@@ -84,7 +97,20 @@ class TrajectoryController(SimpleController):
         )
         self.mailbox = io.mailbox(MAILBOX, FollowTrajectory)
         self.mailbox.validate = self._check
+        self._feedforward = Feedforward(io.body, self.drive.joints)
+        self._first: FollowTrajectory | None = None
+        if self.parameters.file:
+            self._first = self._load(self.parameters.file)
         return True
+
+    def _load(self, name: str) -> FollowTrajectory:
+        names = self.drive.names
+        trajectory = load_trajectory(shared_file('motion', name, '.npz'), names)
+        # The end of a file is the end of it; who wants to wait for the joints says so by a goal.
+        anything = {name: JointTolerance(velocity=-1.0) for name in trajectory.names}
+        goal = FollowTrajectory(trajectory=trajectory, goal_tolerance=anything)
+        self._check(goal)
+        return goal
 
     def _tolerances(self, parameters: TrajectoryParameters) -> ToleranceDefaults:
         size = self.drive.size
@@ -111,6 +137,8 @@ class TrajectoryController(SimpleController):
     def start(self) -> bool:
         """Begin at rest at the measured position."""
         self.follower.motion.hold(self.drive.sensed_q)
+        if self._first is not None:
+            self.mailbox.post(self._first)
         return True
 
     def control(self) -> bool:
@@ -121,7 +149,9 @@ class TrajectoryController(SimpleController):
         q, dq = drive.sensed_q, drive.sensed_dq
         follower.update(now, q, dq)
         motion = follower.motion
-        drive.set_pid(self._places, motion.q, motion.dq)
+        kind = self.parameters.feedforward
+        torque = self._feedforward.torque(kind, motion.q, motion.dq, motion.ddq)
+        drive.set_pid(self._places, motion.q, motion.dq, torque)
         drive.write(self.io.time_step)
         self.mailbox.status = TrajectoryStatus(
             now,
@@ -133,7 +163,8 @@ class TrajectoryController(SimpleController):
             dq,
             self._output(),
         )
-        return True
+        ended = self._first is not None and self._first.handle.done
+        return not (ended and self.parameters.finish)
 
     def _output(self) -> np.ndarray:
         """Commands that were written: efforts, or positions of servos."""

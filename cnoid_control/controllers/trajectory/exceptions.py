@@ -36,3 +36,12 @@ class TrajectoryInThePast(InvalidTrajectory):
     def __init__(self, end: float) -> None:
         """Say how long ago it ended [s]."""
         super().__init__(f'the trajectory ended {-end:.3f} s ago')
+
+
+class TrajectoryFileError(InvalidTrajectory):
+    """A file that holds no trajectory."""
+
+    def __init__(self, path: object, line: int, reason: str) -> None:
+        """Name the file, the line (0 for the whole file) and what is wrong."""
+        where = f'{path}, line {line}' if line else str(path)
+        super().__init__(f'{where}: {reason}')
