@@ -46,6 +46,13 @@ class DeadmanParameters:
     timeout: float = parameter(
         0.03, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
     )
+    grace: float = parameter(
+        1.0,
+        'time for which commands must have come steadily before it is armed',
+        unit='s',
+        minimum=0.0,
+        maximum=60.0,
+    )
     repeat: float = parameter(
         0.5, 'time for which the safe command is repeated', unit='s', minimum=0.0, maximum=60.0
     )
@@ -57,9 +64,9 @@ class DeadmanParameters:
 class Deadman:
     """Watches one node, and commands and deactivates in its stead when it is silent.
 
-    A message on the node's `~/joint_commands` arms it; an empty one, which the node sends when it
-    stops in order, disarms it. The safe command holds measured positions and has no velocity and
-    no effort.
+    Messages on the node's `~/joint_commands` that come steadily arm it; an empty one, which the
+    node sends when it stops in order, disarms it. The safe command holds measured positions and
+    has no velocity and no effort.
 
     Attributes:
         armed: whether silence would mean that the node is dead.
@@ -93,7 +100,7 @@ class Deadman:
         self._decoder: JointStateDecoder | None = None
         self._outlets: list[CommandOutlet] = []
         self._learner: threading.Thread | None = None
-        self._heard = self._looked = time.monotonic()
+        self._heard = self._looked = self._steady_since = time.monotonic()
         self._repeat_until = 0.0
         self._next_repeat = 0.0
 
@@ -123,16 +130,21 @@ class Deadman:
             names = find_layout(data).names
         except MalformedMessage:
             return
-        self._heard = now
+        silence, self._heard = now - self._heard, now
         self._repeat_until = 0.0
-        was_armed, self.armed = self.armed, bool(names)
-        if self.armed and not was_armed:
-            self._node.get_logger().info(f'watching {self._parameters.node!r}')
-            self._begin(names)
-        elif was_armed and not self.armed:
-            self._node.get_logger().info(f'{self._parameters.node!r} has stopped in order')
+        if not names:
+            if self.armed:
+                self._node.get_logger().info(f'{self._parameters.node!r} has stopped in order')
+            self.armed = False
+        elif not self.armed:
+            if silence > self._parameters.timeout or names != self._names:
+                self._steady_since = now
+                self._get_to_know(names)
+            self.armed = now - self._steady_since >= self._parameters.grace
+            if self.armed:
+                self._node.get_logger().info(f'watching {self._parameters.node!r}')
 
-    def _begin(self, names: tuple[str, ...]) -> None:
+    def _get_to_know(self, names: tuple[str, ...]) -> None:
         if names != self._names:
             self._names = names
             self._decoder = JointStateDecoder(names)

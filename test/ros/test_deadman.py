@@ -52,13 +52,17 @@ def robot(ros_node, start_process, spin_until) -> Robot:
         '-p',
         'deadman.timeout:=0.2',
         '-p',
+        'deadman.grace:=0.2',
+        '-p',
         "hardware.ros2_control.controller_manager:=''",
     )
 
     def reached() -> bool:
         robot.beat()
-        return robot.commands.get_subscription_count() > 0 and all(
-            ros_node.count_publishers(f'{name}_controller/commands') for name in robot.got
+        return (
+            robot.commands.get_subscription_count() > 0
+            and all(ros_node.count_publishers(f'{name}_controller/commands') for name in robot.got)
+            and 'watching' in robot.process.log_path.read_text()
         )
 
     assert spin_until(reached, 15.0), robot.process.log_path.read_text()
@@ -95,7 +99,7 @@ def test_an_orderly_stop_is_left_alone(robot: Robot, spin_until) -> None:
         lambda: robot.beat([]) or 'stopped in order' in robot.process.log_path.read_text(), 10.0
     )
     assert not spin_until(lambda: any(robot.got.values()), 1.0)
-    beat_for(robot, spin_until, 0.3)
+    beat_for(robot, spin_until, 1.0)
     assert spin_until(lambda: all(robot.got.values()), 10.0)
 
 
