@@ -56,6 +56,7 @@ class CommandMonitor:
     def start(self) -> None:
         """Begin to watch."""
         self.stop()
+        self._hardware.while_waiting = self.beat
         self._guard.feed('subscriber_time')
         self._timer = self._node.create_timer(
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -94,6 +95,10 @@ class CommandMonitor:
         self._outbox.send(self._encoder.encode(self._hardware.stamp))
         if self._hardware.is_fresh:
             self._guard.tick_took(duration, self._hardware.time_step)
+
+    def beat(self) -> None:
+        """Show the last commands again: no state has come, but the loop is alive."""
+        self._outbox.send(self._encoder.encode(self._hardware.stamp))
 
     def _look(self) -> None:
         hardware = self._hardware

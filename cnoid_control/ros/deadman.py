@@ -33,7 +33,7 @@ from cnoid_control.ros.topic_reader import STATE_QOS
 
 # Above the node's own priority: it must run when the node does not let go of a core.
 PRIORITY = 60
-LOOKS_PER_TIMEOUT = 6
+LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
 
@@ -44,7 +44,7 @@ class DeadmanParameters:
 
     node: str = parameter('cnoid_control', 'node whose `~/joint_commands` are watched')
     timeout: float = parameter(
-        0.03, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
+        0.04, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
     )
     grace: float = parameter(
         1.0,

@@ -35,6 +35,8 @@ LINK_INPUTS = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
 # The last part of a timer's wait is spent awake: sleeping is not exact enough [s].
 AWAKE = 150e-6
 FLUSH_TIMEOUT = 0.2
+# Longest time without a sign of life while no state comes [s].
+WAIT_SLICE = 0.01
 # How long a device's message of the same stamp is waited for in lock-step [s].
 SAME_STAMP_TIMEOUT = 0.5
 
@@ -59,6 +61,7 @@ class Ros2ControlHardware:
         readers: the device topics.
         commander: the takers of commands.
         watchdog: told of every state and device message; None for nobody.
+        while_waiting: called now and then while no state comes, in the loop thread.
     """
 
     name = 'ros2_control'
@@ -87,6 +90,7 @@ class Ros2ControlHardware:
         self.parameters = parameters
         self.readers: list[TopicReader] = []
         self.watchdog: Any = None
+        self.while_waiting: Callable[[], None] = lambda: None
         self._node = node
         self._device_topics = device_topics or {}
         self._joints = [joint for joint in body.joints if joint.name]
@@ -337,7 +341,9 @@ class Ros2ControlHardware:
             left = deadline - time.monotonic()
             if left <= 0.0 or not self._node.context.ok():
                 return False
-            source.inbox.wait(min(left, 0.1))
+            source.inbox.wait(min(left, WAIT_SLICE))
+            if time.monotonic() - self.arrival > WAIT_SLICE:
+                self.while_waiting()
 
     def _wait_for_timer(self) -> bool:
         now = time.monotonic()
