@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.hardware.registry import hardware_names
+from cnoid_control.hardware.registry import hardware_names, observable_devices
 from cnoid_control.plugin.registry import instance_name
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.runtime.config_file import parse_value
+
+if TYPE_CHECKING:
+    from cnoid_control.runtime.loop import ControlLoop
+    from cnoid_control.runtime.recorder import Recorder
 
 
 class InvalidOption(CnoidControlError):
@@ -44,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--real-time', action='store_true', help='at the pace of the clock on the wall'
     )
+    parser.add_argument('--log', metavar='FILE.mcap', help='record the run into a log file')
+    parser.add_argument('--plot', metavar='FILE.png', help='draw the run on one page')
     parser.add_argument(
         '--json', action='store_true', help='print the summary as one JSON object, alone'
     )
@@ -74,21 +79,50 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
 def run(args: argparse.Namespace) -> int:
     """Run it and print the summary."""
     # The parts of a run are imported here so that the other commands start quickly.
+    from rich.console import Console
+
+    from cnoid_control.cli.interrupt import StopOnInterrupt
+    from cnoid_control.cli.progress import RunProgress
+    from cnoid_control.cli.run_plot import RunPlot
+    from cnoid_control.cli.summary_table import print_summary
     from cnoid_control.runtime.assembly import make_loop
     from cnoid_control.runtime.run_monitor import RunMonitor
     from cnoid_control.runtime.summary import summarize
 
     config = config_from_arguments(args)
+    console = Console(stderr=True)
     loop = make_loop(config)
     monitor = RunMonitor(loop)
-    outcome = loop.run(args.duration, args.real_time)
+    plot = RunPlot(loop) if args.plot else None
+    recorder = _make_recorder(config, loop, args) if args.log else None
+    loop.recorder = recorder
+    if args.log or args.plot:
+        loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
+    progress = RunProgress(loop, monitor, args.duration, console)
+    with StopOnInterrupt(loop.request_stop), progress:
+        outcome = loop.run(args.duration, args.real_time)
     summary = summarize(config, loop, monitor, outcome)
+    if recorder is not None:
+        summary |= recorder.report()
+    if plot is not None:
+        plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
     if args.json:
         print(json.dumps(summary))
     else:
-        for key, value in summary.items():
-            print(f'{key}: {value}', file=sys.stdout)
+        print_summary(summary, Console())
     return 1 if outcome.exit == 'failed' else 0
+
+
+def _make_recorder(config: RunConfig, loop: ControlLoop, args: argparse.Namespace) -> Recorder:
+    from cnoid_control.runtime.recorder import Recorder
+
+    return Recorder(
+        args.log,
+        loop.hardware.body,
+        config.to_text(),
+        config.parameters.devices,
+        args.real_time,
+    )
 
 
 RUN = Command('run', 'run a controller on a robot', add_arguments, run)

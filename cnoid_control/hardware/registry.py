@@ -19,11 +19,13 @@ class HardwareKind:
         description: one line on what it is.
         hardware: `module:Class`; called with body, parameters and time step.
         parameters: `module:Class` of the dataclass of its options; the module is light to import.
+        observable: classes of devices that it can measure for a mere onlooker at little cost.
     """
 
     description: str
     hardware: str
     parameters: str
+    observable: tuple[str, ...] = ()
 
 
 KINDS = {
@@ -31,11 +33,13 @@ KINDS = {
         'physics in this process',
         'cnoid_control.hardware.mujoco_hardware:MujocoHardware',
         'cnoid_control.hardware.mujoco_parameters:MujocoParameters',
+        ('ForceSensor', 'RateGyroSensor', 'AccelerationSensor', 'Imu'),
     ),
     'kinematic': HardwareKind(
         'an ideal robot that reaches its targets at once',
         'cnoid_control.hardware.kinematic_hardware:KinematicHardware',
         'cnoid_control.hardware.kinematic_parameters:KinematicParameters',
+        ('RateGyroSensor', 'AccelerationSensor', 'Imu'),
     ),
     'ros2_control': HardwareKind(
         'a robot behind ros2_control, through ROS 2 topics',
@@ -78,6 +82,16 @@ def create_hardware(name: str, body: Body, parameters: Any, time_step: float) ->
         HardwareError: it cannot be made with these options.
     """
     return _load(_kind(name).hardware)(body, parameters, time_step)
+
+
+def observable_devices(name: str, body: Body) -> list[str]:
+    """Names of the devices that a kind of hardware can measure for a mere onlooker.
+
+    Raises:
+        UnknownHardware: there is no such kind.
+    """
+    classes = _kind(name).observable
+    return [device.name for device in body.devices if type(device).__name__ in classes]
 
 
 def _kind(name: str) -> HardwareKind:

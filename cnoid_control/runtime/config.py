@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -108,6 +109,10 @@ class RunConfig:
         """Period of the ticks [s]."""
         return 1.0 / self.parameters.rate
 
+    def to_text(self) -> str:
+        """JSON that `config_from_text` turns into the same configuration."""
+        return json.dumps({'name': self.name, 'folder': str(self.folder), 'values': self.values})
+
     @property
     def hardware_parameters(self) -> Any:
         """Options of the kind of hardware to run on."""
@@ -164,6 +169,16 @@ def parse_config(
     return RunConfig(
         name, parameters, options, hardware_type, hardware, dict(values), folder or Path.cwd()
     )
+
+
+def config_from_text(text: str) -> RunConfig:
+    """Configuration that `RunConfig.to_text` has written, as in a log.
+
+    Raises:
+        ParameterError: a value is not valid any more.
+    """
+    stored = json.loads(text)
+    return parse_config(stored['values'], stored['name'], Path(stored['folder']))
 
 
 def _parse_hardware(section: Any) -> tuple[str, dict[str, Any]]:

@@ -78,6 +78,7 @@ class ControlLoop:
         tape: where each tick is noted for statistics and plots, if anywhere.
         recorder: where each tick is noted for a log file, if anywhere.
         active_control_only: whether the run ends when every controller returns False in a tick.
+        observed: names of devices to measure though no controller reads them.
         tick: number of ticks so far.
         overruns: ticks that ended late, in real time.
         exhausted: whether the hardware has said that there is no next state.
@@ -103,6 +104,7 @@ class ControlLoop:
         self.tape = tape
         self.recorder = recorder
         self.active_control_only = active_control_only
+        self.observed: set[str] = set()
         self.tick = 0
         self.overruns = 0
         self.exhausted = False
@@ -121,12 +123,14 @@ class ControlLoop:
         """
         self.host.configure()
         request = self.host.initialize()
+        request.devices |= self.observed
+        if self.recorder is not None:
+            # Before the hardware, whose devices may have their first state when it opens.
+            self.recorder.open(request, self.host.ios())
         self.hardware.open(request)
         if self.limiter is not None:
             self.limiter.restart()
         self.host.start()
-        if self.recorder is not None:
-            self.recorder.open(request, self.host.ios())
 
     def step(self) -> bool:
         """Walk one tick.

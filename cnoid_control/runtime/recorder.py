@@ -162,6 +162,15 @@ class Recorder:
         self._thread.join()
         self._thread = None
 
+    def report(self) -> dict[str, Any]:
+        """For the summary of the run: the file, and what is missing in it."""
+        report: dict[str, Any] = {'log': str(self.path)}
+        if self.error:
+            report['log_error'] = self.error
+        if self.dropped:
+            report['log_dropped_ticks'] = self.dropped
+        return report
+
     # --- in the loop --------------------------------------------------------------------------
 
     def _new_block(self) -> LogBlock:

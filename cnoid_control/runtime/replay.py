@@ -18,7 +18,7 @@ from cnoid_control.log.exceptions import LogNotReadable
 from cnoid_control.log.log_file import LogFile
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.assembly import make_loop, make_robot
-from cnoid_control.runtime.config import RunConfig, parse_config
+from cnoid_control.runtime.config import RunConfig, config_from_text
 from cnoid_control.runtime.log_encoder import COMMANDS, joint_names
 from cnoid_control.runtime.loop import RunOutcome
 from cnoid_control.runtime.state_text import restore_state_text
@@ -178,8 +178,7 @@ def recorded_config(path: str | Path, log: LogFile) -> RunConfig:
     metadata = log.metadata.get('cnoid_control', {})
     if not metadata.get('config'):
         raise LogNotReadable(path, 'carries no configuration; it is not the log of a run')
-    stored = json.loads(metadata['config'])
-    return parse_config(stored['values'], stored['name'], Path(stored['folder']))
+    return config_from_text(metadata['config'])
 
 
 def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:

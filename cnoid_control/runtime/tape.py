@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.devices import ForceSensor
 
 Listener = Callable[[np.ndarray], None]
 
@@ -21,8 +22,8 @@ class Tape:
 
     Attributes:
         columns: where each quantity stands in a row: time [s], q, dq, q_target, dq_target, u in
-            joint-id order as the controllers left them, root_q (position, quaternion x y z w) and
-            root_motion (v, w; world axes).
+            joint-id order as the controllers left them, root_q (position, quaternion x y z w),
+            root_motion (v, w; world axes) and F of every force sensor by the sensor's name.
         width: length of a row.
         listeners: called with each full block, shape (rows, width), and with the last, shorter
             one. A block is never written to again.
@@ -39,6 +40,7 @@ class Tape:
         parts = {'time': self._time}
         parts |= {name: getattr(body, name) for name in JOINT_COLUMNS}
         parts |= {'root_q': body.root_q, 'root_motion': body.root_motion.reshape(-1)}
+        parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
         self.columns: dict[str, slice] = {}
         self.width = 0
         for name, part in parts.items():

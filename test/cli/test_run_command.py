@@ -1,0 +1,169 @@
+"""`cnoid_control run`: the summary, the files, the exit status and how it is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+
+from cnoid_control.cli.main import main
+from cnoid_control.log.log_file import LogFile
+
+KEYS = {
+    'ticks',
+    'duration',
+    'real_time_factor',
+    'overruns',
+    'fell',
+    'root_position',
+    'max_tilt_deg',
+    'max_joint_error',
+    'limited',
+    'controller',
+    'hardware',
+    'exit',
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict]:
+    """Run a command with --json; exit status and summary."""
+    status = main(['run', *words, '--json'])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_summary_is_one_json_object(capsys):
+    """With the keys that others rely on."""
+    status, summary = run(capsys, 'sr1_pd', '--duration', '0.5')
+    assert status == 0
+    assert set(summary) >= KEYS
+    assert (summary['ticks'], summary['duration']) == (500, 0.5)
+    assert (summary['exit'], summary['fell']) == ('completed', False)
+    assert (summary['controller'], summary['hardware']) == ('sr1_minimum', 'mujoco')
+    assert 0.0 < summary['max_joint_error'] < 0.01
+    assert 0.0 < summary['max_tilt_deg'] < 1.5
+    assert summary['root_position'][2] == pytest.approx(0.708, abs=0.002)
+
+
+def test_run_ends_when_control_has_ended(capsys):
+    """The walk ends with its last frame, half a metre on."""
+    status, summary = run(capsys, 'sr1_walk')
+    assert (status, summary['exit']) == (0, 'finished')
+    x, y, _ = summary['root_position']
+    assert x == pytest.approx(0.45, abs=0.02)
+    assert abs(y) < 0.03
+    assert not summary['fell']
+
+
+def test_hardware_and_options_are_chosen_on_the_command_line(capsys):
+    """--hardware, --controller and --option take precedence over the file."""
+    words = ('--hardware', 'kinematic', '--option', 'mode=position', '--duration', '0.1')
+    _, summary = run(capsys, 'sr1_walk', *words)
+    assert summary['hardware'] == 'kinematic'
+    words = ('--controller', 'sr1_walk', '--option', 'mode=position', '--duration', '0.1')
+    _, summary = run(capsys, 'sr1_pd', *words)
+    assert summary['controller'] == 'sr1_walk'
+
+
+def test_failing_controller_fails_the_run(capsys, tmp_path):
+    """Status 1, and the reason names controller, phase and tick."""
+    source = tmp_path / 'bad.py'
+    source.write_text(
+        'from cnoid_control import SimpleController\n\n\n'
+        'class Bad(SimpleController):\n'
+        '    def control(self):\n'
+        '        return 1 / 0\n'
+    )
+    status, summary = run(capsys, 'sr1_pd', '--controller', f'{source}:Bad')
+    assert (status, summary['exit']) == (1, 'failed')
+    assert summary['reason'] == (
+        "controller 'bad', control() at tick 0: raised ZeroDivisionError: division by zero"
+    )
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        (['sr1_bd'], "'sr1_bd' is neither a file nor in"),
+        (['sr1_pd', '--controller', 'nobody'], "unknown controller 'nobody'; choose from: "),
+        (['sr1_walk', '--option', 'mode=run'], "sr1_walk.mode: 'run' is not allowed; choose"),
+        (['sr1_walk', '--option', 'mood=good'], 'sr1_walk.mood: unknown option; choose from: '),
+        (['sr1_walk', '--option', 'mode'], "--option 'mode' is not KEY=VALUE"),
+    ],
+)
+def test_mistakes_are_explained(capsys, words, message):
+    """On the standard error, with status 1 and without a traceback."""
+    assert main(['run', *words, '--json']) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ''
+    assert message in captured.err
+    assert 'Traceback' not in captured.err
+
+
+def test_log_and_plot_are_written(capsys, tmp_path):
+    """The log has a topic for each sensor, read or not; the plot is a picture."""
+    log, plot = tmp_path / 'x.mcap', tmp_path / 'x.png'
+    words = ('sr1_pd', '--duration', '0.6', '--log', str(log), '--plot', str(plot))
+    status, summary = run(capsys, *words)
+    assert (status, summary['log']) == (0, str(log))
+    found = LogFile(log)
+    topics = {'joint_states', 'commands', 'root', 'WaistAccelSensor', 'WaistGyro', 'WaistIMU'}
+    topics |= {'LeftAnkleForceSensor', 'RightAnkleForceSensor'}
+    assert topics <= set(found.topics)
+    assert found.schema('root') == 'nav_msgs/msg/Odometry'
+    for topic in topics:
+        assert len(found.times(topic)) == 600, topic
+    picture = matplotlib.image.imread(plot)
+    assert picture.shape[:2] == (900, 1400)
+    assert picture.std() > 0.05
+
+
+def test_log_changes_nothing(capsys, tmp_path):
+    """A recorded run goes as the same run without a recording."""
+    _, plain = run(capsys, 'sr1_pd', '--duration', '0.3')
+    _, logged = run(capsys, 'sr1_pd', '--duration', '0.3', '--log', str(tmp_path / 'x.mcap'))
+    for key in ('root_position', 'max_joint_error', 'max_tilt_deg'):
+        assert plain[key] == logged[key]
+
+
+def test_summary_for_people(capsys):
+    """Without --json it is a table."""
+    assert main(['run', 'sr1_pd', '--duration', '0.05']) == 0
+    text = capsys.readouterr().out
+    assert 'completed' in text
+    assert 'max_joint_error' in text
+
+
+def test_real_time_takes_its_time(capsys):
+    """The run is not faster than the clock."""
+    _, summary = run(capsys, 'sr1_pd', '--duration', '0.3', '--real-time')
+    assert summary['real_time_factor'] <= 1.05
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_ends_the_run_properly(tmp_path, number):
+    """Ctrl-C: stop() is called, the log and the summary are written, the status is 0."""
+    log, plot = tmp_path / 'x.mcap', tmp_path / 'x.png'
+    words = ['run', 'sr1_pd', '--real-time', '--json', '--log', str(log), '--plot', str(plot)]
+    command = [sys.executable, '-m', 'cnoid_control.cli.main', *words]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=Path.cwd(), env=os.environ.copy()
+    )
+    deadline = time.monotonic() + 60.0
+    while not log.exists() or log.stat().st_size < 20_000:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60.0)
+    assert process.returncode == 0
+    summary = json.loads(output)
+    assert (summary['exit'], summary['interrupted']) == ('completed', True)
+    assert len(LogFile(log).times('joint_states')) == summary['ticks'] > 0
+    assert plot.is_file()

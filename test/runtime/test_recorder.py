@@ -1,0 +1,228 @@
+"""Recording: what was read and written is in the log, and the run does not depend on it."""
+
+from __future__ import annotations
+
+import errno
+import io
+
+import numpy as np
+import pytest
+from fake_hardware import FakeHardware, two_joint_body
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.body import Body, ContactPoint, Device, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.devices import Camera, ForceSensor, PointLight, RangeCamera, RangeSensor
+from cnoid_control.hardware.replay_hardware import ReplayHardware
+from cnoid_control.hardware.replay_parameters import ReplayParameters
+from cnoid_control.log import layouts
+from cnoid_control.log.exceptions import LogNotWritable
+from cnoid_control.log.log_file import LogFile
+from cnoid_control.log.mcap_writer import McapWriter
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.recorder import Recorder
+
+
+class Torque(SimpleController):
+    """Torque that depends on what is read."""
+
+    def initialize(self, io) -> bool:
+        self.io = io
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
+            io.enable_io(joint)
+        return True
+
+    def control(self) -> bool:
+        self.io.body.u[:] = -3.0 * self.io.body.q + self.io.current_time
+        self.io.log('norm', np.linalg.norm(self.io.body.u))
+        return True
+
+
+def make_loop(hardware, controller: SimpleController, **options) -> ControlLoop:
+    """Loop with one controller named 'a'."""
+    os = io.StringIO()
+    host = ControllerHost(
+        [HostedController('a', controller)], hardware.body, hardware.time_step, os
+    )
+    return ControlLoop(hardware, host, **options)
+
+
+class Clip:
+    """Limits torques to 2."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+
+    def restart(self) -> None:
+        pass
+
+    def apply(self, dt: float) -> bool:
+        np.clip(self.body.u, -2.0, 2.0, out=self.body.u)
+        return True
+
+    def report(self) -> dict:
+        return {}
+
+
+def test_every_tick_is_recorded(tmp_path):
+    """States, commands as sent, outputs where limits changed them, and own fields."""
+    hardware = FakeHardware(two_joint_body())
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body, 'the config')
+    loop = make_loop(hardware, Torque(), recorder=recorder, limiter=Clip(hardware.body))
+    loop.run(duration=3.0)
+    log = LogFile(tmp_path / 'x.mcap')
+    layout = layouts.joint_state(['joint0', 'joint1'], efforts=False)
+    ticks = np.arange(300)
+    q = ticks[:, None] + [0.0, 0.1]
+    np.testing.assert_array_equal(layout.decode(log.rows('joint_states'), 'position'), q)
+    np.testing.assert_array_equal(layout.decode(log.rows('joint_states'), 'velocity'), -q)
+    layout = layouts.joint_state(['joint0', 'joint1'])
+    u = -3.0 * q + (ticks * 0.01)[:, None]
+    sent = layout.decode(log.rows('commands'), 'effort')
+    np.testing.assert_array_equal(sent, np.clip(u, -2.0, 2.0))
+    changed = (u != np.clip(u, -2.0, 2.0)).any(axis=1)
+    raw = layout.decode(log.rows('controller_outputs'), 'effort')
+    np.testing.assert_array_equal(raw, u[changed])
+    np.testing.assert_array_equal(log.times('joint_states'), ticks * 10_000_000)
+    norms = layouts.numbers(1).decode(log.rows('a/norm'), 'data')[:, 0]
+    np.testing.assert_allclose(norms, np.linalg.norm(u, axis=1), rtol=1e-15)
+    assert log.metadata['cnoid_control']['config'] == 'the config'
+
+
+def test_full_disk_is_reported_and_the_run_goes_on(tmp_path, monkeypatch):
+    """The controllers never notice; what fitted is readable."""
+    hardware = FakeHardware(two_joint_body(), states=2000)
+    os = io.StringIO()
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body, os=os)
+    write = McapWriter.write
+    calls = []
+
+    def filling(self, batches):
+        calls.append(len(batches))
+        if len(calls) > 2:
+            raise OSError(errno.ENOSPC, 'No space left on device')
+        write(self, batches)
+
+    monkeypatch.setattr(McapWriter, 'write', filling)
+    outcome = make_loop(hardware, Torque(), recorder=recorder).run(duration=20.0)
+    assert (outcome.exit, outcome.ticks) == ('completed', 2000)
+    assert recorder.error.endswith('x.mcap: recording stopped: No space left on device')
+    assert os.getvalue().count('No space left') == 1
+    assert recorder.report()['log_error'] == recorder.error
+    assert len(LogFile(tmp_path / 'x.mcap').times('joint_states')) == 512
+
+
+def test_unwritable_file_fails_the_run_before_it_begins(tmp_path):
+    """Nobody wants to find out after the run."""
+    hardware = FakeHardware(two_joint_body())
+    recorder = Recorder(tmp_path / 'no' / 'x.mcap', hardware.body)
+    loop = make_loop(hardware, Torque(), recorder=recorder)
+    outcome = loop.run(duration=1.0)
+    assert (outcome.exit, outcome.ticks) == ('failed', 0)
+    assert 'cannot be written' in outcome.reason
+    with pytest.raises(LogNotWritable):
+        recorder.open(hardware.request, [])
+
+
+def world() -> Body:
+    """A free root with a joint and one of each kind of device."""
+    links = [
+        LinkDescription('root', joint_type=JointType.FREE),
+        LinkDescription('arm', 'root', joint_type=JointType.REVOLUTE, joint_id=0),
+    ]
+    devices: list[tuple[str, Device]] = [
+        ('arm', ForceSensor('force')),
+        ('arm', Camera('camera')),
+        ('arm', RangeCamera('depth')),
+        ('arm', RangeSensor('laser')),
+        ('arm', PointLight('light')),
+    ]
+    return Body(BodyDescription('world', links, devices))
+
+
+class Changing(FakeHardware):
+    """Everything that a controller can read changes, each thing at its own pace."""
+
+    def __init__(self) -> None:
+        super().__init__(world(), states=40)
+        self.rng = np.random.default_rng(4)
+
+    def read(self) -> bool:
+        if not super().read():
+            return False
+        rng, body = self.rng, self.body
+        for name in ('ddq', 'u'):
+            getattr(body, name)[:] = rng.normal(size=1)
+        root, arm = body.links
+        for link in (root, arm):
+            link.p = rng.normal(size=3)
+            link.R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+            link.v, link.w, link.dv, link.dw = rng.normal(size=(4, 3))
+        points = [ContactPoint(*rng.normal(size=(4, 3)), depth=rng.normal())]
+        arm.contact_points = points * int(rng.integers(0, 3))
+        force, camera, depth, laser, _ = body.devices
+        if self.tick % 2:
+            force.F[:] = rng.normal(size=6)
+            force.notify_state_change()
+        if self.tick % 5 == 0:
+            camera.image = rng.integers(0, 255, size=(4, 6, 3), dtype=np.uint8)
+            camera.notify_state_change()
+        if self.tick % 7 == 0:
+            depth.image = rng.integers(0, 255, size=(2, 2), dtype=np.uint8)
+            depth.points = rng.normal(size=(self.tick, 3)).astype(np.float32)
+            depth.notify_state_change()
+        if self.tick % 3 == 0:
+            laser.range_data = rng.normal(size=5)
+            laser.notify_state_change()
+        return True
+
+
+class Digest(SimpleController):
+    """Notes a digest of everything it can read, and whether devices have changed."""
+
+    def initialize(self, io) -> bool:
+        self.body = io.body
+        self.digests: list[bytes] = []
+        self.fresh: list[str] = []
+        for link in io.body.links:
+            io.enable_input(link, ~StateFlag.LINK_EXT_WRENCH)
+        for device in io.body.devices:
+            io.enable_input(device)
+            device.state_changed.connect(lambda changed: self.fresh.append(changed.name))
+        return True
+
+    def control(self) -> bool:
+        body = self.body
+        seen = [body.q, body.dq, body.ddq, body.u]
+        for link in body.links:
+            seen += [link.p, link.R, link.v, link.w, link.dv, link.dw]
+            for point in link.contact_points:
+                seen += [point.position, point.normal, point.force, point.velocity]
+                seen.append(np.array(point.depth))
+        force, camera, depth, laser, light = body.devices
+        seen += [force.F, camera.image, depth.image, depth.points, laser.range_data]
+        self.digests.append(b''.join(part.tobytes() for part in seen) + str(self.fresh).encode())
+        self.fresh.clear()
+        light.intensity = len(self.digests) / 100
+        light.notify_state_change()
+        return True
+
+
+def test_everything_that_can_be_read_is_replayed_to_the_bit(tmp_path):
+    """Joints, links, contacts and devices, in the ticks in which they changed."""
+    first, second = Digest(), Digest()
+    hardware = Changing()
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body)
+    assert make_loop(hardware, first, recorder=recorder).run().reason == ''
+    replay = ReplayHardware(world(), ReplayParameters(str(tmp_path / 'x.mcap')), 0.01)
+    outcome = make_loop(replay, second).run()
+    assert (outcome.exit, outcome.reason) == ('completed', '')
+    assert len(first.digests) == 40
+    assert first.digests == second.digests
+    lights = layouts.numbers(world().devices[4].state_size)
+    states = lights.decode(LogFile(tmp_path / 'x.mcap').rows('light/command'), 'data')
+    assert len(states) == 40
+    assert 0.4 in states[-1]
