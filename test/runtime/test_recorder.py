@@ -13,6 +13,7 @@ from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, ContactPoint, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import Camera, ForceSensor, PointLight, RangeCamera, RangeSensor
+from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.replay_hardware import ReplayHardware
 from cnoid_control.hardware.replay_parameters import ReplayParameters
 from cnoid_control.log import layouts
@@ -124,7 +125,7 @@ def test_unwritable_file_fails_the_run_before_it_begins(tmp_path):
     assert (outcome.exit, outcome.ticks) == ('failed', 0)
     assert 'cannot be written' in outcome.reason
     with pytest.raises(LogNotWritable):
-        recorder.open(hardware.request, [])
+        recorder.open(IORequest(), [])
 
 
 def world() -> Body:
