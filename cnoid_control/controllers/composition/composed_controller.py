@@ -32,7 +32,8 @@ class ComposedController(SimpleController):
 
     Every tick it makes the message of inputs (see `BaseController`), has the controller answer
     it, and commands the joints by the answer. The root's pose and motion are `root_p`, `root_R`,
-    `root_v` and `root_w`. The run is over when the controller is finished.
+    `root_v` and `root_w`, measured efforts are `u`; both only where somebody reads them.
+    The run is over when the controller is finished.
 
     Attributes:
         composition: the controller.
@@ -68,6 +69,7 @@ class ComposedController(SimpleController):
             for device in io.body.devices
             if device.name in io.device_inputs
         ]
+        self._reads_effort = any(flags & StateFlag.JOINT_EFFORT for flags in io.inputs.values())
         self._begun = False
         return True
 
@@ -92,6 +94,8 @@ class ComposedController(SimpleController):
             'qcmd': body.q_target.copy(),
             'dqcmd': body.dq_target.copy(),
         }
+        if self._reads_effort:
+            message['u'] = body.u.copy()
         for sensor in self._sensors:
             message[sensor.name] = sensor.measurements
         if self._reads_root:

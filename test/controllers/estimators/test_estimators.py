@@ -1,0 +1,157 @@
+"""Estimators against the simulated truth."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+from controllers.arm import make_loop as make_arm_loop
+from controllers.arm import run
+
+from cnoid_control.controllers.composition import (
+    ComposedController,
+    LambdaController,
+    MultiController,
+)
+from cnoid_control.controllers.estimators import (
+    BaseEstimator,
+    EncoderEstimator,
+    MomentumObserver,
+    TrueStateEstimator,
+)
+from cnoid_control.controllers.estimators.encoder_estimator import EncoderParameters
+from cnoid_control.controllers.estimators.momentum_observer import MomentumObserverParameters
+from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.config import load_config, parse_config
+from cnoid_control.runtime.exceptions import NoControllerLeft
+
+
+class TestEncoder:
+    """Velocities from positions."""
+
+    def test_the_first_sample_gives_zero(self):
+        """There is nothing to take a difference from, also after a reset."""
+        estimator = EncoderEstimator(EncoderParameters(cutoff=0.0))
+        assert estimator.output_and_advance(q=[1.0], dt=0.1)['dq'] == [0.0]
+        assert estimator.output_and_advance(q=[1.2], dt=0.1)['dq'] == pytest.approx([2.0])
+        estimator.signal('reset')
+        assert estimator.output_and_advance(q=[5.0], dt=0.1)['dq'] == [0.0]
+
+    def test_output_has_no_side_effects(self):
+        """Asked three times, it answers three times the same."""
+        estimator = EncoderEstimator(EncoderParameters(cutoff=0.0))
+        estimator.advance(q=[1.0], dt=0.1)
+        answers = [float(estimator.output(q=[1.5], dt=0.1)['dq'][0]) for _ in range(3)]
+        assert answers == pytest.approx([5.0] * 3)
+
+    def test_full_turns_are_seen_through(self):
+        """From 3.1 to -3.1 an encoder that wraps has moved on, not back."""
+        estimator = EncoderEstimator(EncoderParameters(cutoff=0.0, wrap=True))
+        estimator.advance(q=[3.1], dt=0.1)
+        moved = 2 * np.pi - 6.2
+        assert estimator.output(q=[-3.1], dt=0.1)['dq'] == pytest.approx([moved / 0.1])
+
+    @pytest.mark.parametrize(('frequency', 'gain'), [(2.0, 0.99), (20.0, 0.5), (200.0, 0.02)])
+    def test_the_filter_has_the_response_of_two_poles(self, frequency: float, gain: float):
+        """At the cut-off frequency half the amplitude is left, far above it next to nothing."""
+        dt, cutoff = 1e-4, 20.0
+        estimator = EncoderEstimator(EncoderParameters(cutoff=cutoff))
+        t = np.arange(0.0, 1.0, dt)
+        omega = 2 * np.pi * frequency
+        answers = [
+            estimator.output_and_advance(q=[x], dt=dt)['dq'][0] for x in np.sin(omega * t) / omega
+        ]
+        assert np.max(answers[len(t) // 2 :]) == pytest.approx(gain, abs=0.02)
+
+
+def sr1_loop(stages: dict[str, Any], config: str) -> Any:
+    """Loop of SR1 in which stages run side by side, opened."""
+    loaded = load_config(config)
+    values = copy.deepcopy(loaded.values)
+    values['controller'] = 'multi'
+    values['multi'] = {'stages': stages}
+    loop = make_loop(parse_config(values, 'test', loaded.folder))
+    loop.open()
+    return loop, loop.host.controllers[0].controller.composition
+
+
+def test_the_base_estimate_follows_the_walk() -> None:
+    """Walking half a metre, it drifts less than 5 % of the way; its tilt is right to 1 degree."""
+    stages = {
+        'base': {'controller': 'base_estimator'},
+        'walk': {'controller': 'sr1_walk', 'after': ['base']},
+    }
+    loop, composition = sr1_loop(stages, 'sr1_walk')
+    estimator = composition.controllers['base']
+    body = loop.hardware.body
+    start = body.root_link.p.copy()
+    tilts, speeds = [], []
+    going_on = True
+    while going_on:
+        going_on = loop.step()
+        state = estimator.state
+        tilts.append(np.arccos(min(1.0, body.root_link.R[2] @ state.R[2])))
+        speeds.append(state.v - body.root_link.v)
+    distance = np.linalg.norm(body.root_link.p - start)
+    assert distance > 0.4
+    assert np.linalg.norm(state.p - body.root_link.p) < 0.05 * distance
+    assert np.degrees(np.sqrt(np.mean(np.square(tilts)))) < 1.0
+    assert np.sqrt(np.mean(np.square(speeds))) < 0.02
+    contacts = composition.register['contacts']
+    assert contacts.tolist() == [1.0, 1.0], 'it ends standing on both feet'
+
+
+def test_the_base_estimator_needs_an_imu() -> None:
+    """A robot without one is refused at the start."""
+    with pytest.raises(NoControllerLeft, match='an IMU and force sensors'):
+        make_arm_loop(ComposedController(BaseEstimator()))
+
+
+def test_the_observer_weighs_a_standing_robot() -> None:
+    """The only force from outside on a robot that stands is the ground's: its weight."""
+    stages = {
+        'truth': {'controller': 'true_state'},
+        'outside': {'controller': 'momentum_observer', 'after': ['truth']},
+        'stand': {'controller': 'sr1_minimum', 'after': ['outside']},
+    }
+    loop, composition = sr1_loop(stages, 'sr1_pd')
+    for _ in range(1500):
+        loop.step()
+    wrench = composition.register['external_wrench']
+    assert wrench[2] == pytest.approx(loop.hardware.body.mass * 9.80665, rel=0.01)
+    assert np.abs(wrench[:2]).max() < 10.0
+
+
+def test_the_observer_finds_a_push() -> None:
+    """A force on a link appears as the torques J^T f on the joints, through the filter."""
+    hold = LambdaController(lambda t: {'qcmd': np.array([0.4, 0.6])}, ['t'])
+    observer = MomentumObserver(MomentumObserverParameters(link='lower', gain=100.0))
+    multi = MultiController({'truth': TrueStateEstimator(), 'outside': observer, 'hold': hold})
+    loop = make_arm_loop(
+        ComposedController(multi), {'kp': 2000.0, 'kd': 60.0}, time_step=0.001, gravity=9.80665
+    )
+    run(loop, 1.0)
+    np.testing.assert_allclose(multi.register['external_torque'], 0.0, atol=0.05)
+    hardware, body = loop.hardware, loop.hardware.body
+    force = np.array([5.0, 0.0, -3.0])
+    # MuJoCo takes it at the centre of mass.
+    link = hardware.model.body('lower').id
+    hardware.data.xfrc_applied[link, :3] = force
+    run(loop, 0.5)
+    body.calc_forward_kinematics()
+    point = body.link('lower').wc
+    expected = [np.cross(point - body.link(name).p, force)[1] for name in ('upper', 'lower')]
+    np.testing.assert_allclose(multi.register['external_torque'], expected, atol=0.05)
+    assert multi.register['external_wrench'].shape == (6,)
+
+
+def test_the_true_state_is_the_robots() -> None:
+    """Joints and root are the simulated ones, at every tick."""
+    estimator = TrueStateEstimator()
+    multi = MultiController([estimator])
+    loop = make_arm_loop(ComposedController(multi))
+    run(loop, 0.1)
+    np.testing.assert_array_equal(multi.register['q'], loop.hardware.body.q)
+    np.testing.assert_array_equal(multi.register['root_p'], loop.hardware.body.root_link.p)
