@@ -48,7 +48,7 @@ from cnoid_control.ros.sim_controller_server import (
 )
 from cnoid_control.ros.sim_device_table import publisher_class
 from cnoid_control.ros.sim_loop import SimulationLoop
-from cnoid_control.ros.sim_pacing import FREE, Pacing
+from cnoid_control.ros.sim_pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim_parameters import TOPIC, SimulationParameters
 from cnoid_control.ros.sim_state import (
     ClockPublisher,
@@ -272,7 +272,7 @@ class MujocoNode(Node):
         self._thread.start()
 
     def _run(self) -> None:
-        if self.parameters.pacing == FREE:
+        if self.parameters.pacing != LOCKSTEP:
             self.get_logger().info(request_realtime(self.parameters.realtime_priority))
         try:
             self.loop.run()

@@ -75,6 +75,9 @@ def _declare(
         descriptor.dynamic_typing = descriptor.dynamic_typing or default is None
         node.declare_parameter(name, default, descriptor)
         return
+    if node.describe_parameter(name).description == descriptor.description:
+        # One that is read-only could not be declared again.
+        return
     value = plain_value(node.get_parameter(name))
     if kind is float and type(value) is int:
         # A whole number in a file would make the parameter one that takes no others.

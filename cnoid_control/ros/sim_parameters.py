@@ -67,7 +67,7 @@ class SimulationParameters:
     )
     realtime_priority: int = parameter(
         40,
-        'SCHED_FIFO priority of the simulation when free-running; 0 for none',
+        'SCHED_FIFO priority of the simulation; 0 for none, and none in lock-step',
         minimum=0,
         maximum=99,
         read_only=True,
