@@ -124,6 +124,7 @@ class MujocoNode(Node):
                 parameters.real_time_factor,
                 parameters.command_timeout,
                 config.time_step,
+                parameters.command_age,
             ),
             hold_time,
             self._drop,

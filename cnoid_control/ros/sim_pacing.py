@@ -15,24 +15,42 @@ LARGEST_DEBT = 0.05
 class Pacing:
     """Decides how long a tick waits for commands and for the clock.
 
-    free: goes on with the clock, whatever comes. paced: goes on with the clock, but not before a
-    command has come since the last state. lockstep: goes on when every state has been answered.
+    free: goes on with the clock, whatever comes. paced: goes on with the clock, but waits when the
+    last command has become too old. lockstep: goes on when every state has been answered.
 
     Attributes:
         mode: one of PACINGS.
         factor: simulated seconds per second; 0 for as fast as possible.
         timeout: longest wait for a command [s].
+        patience: states that may go out after the last command before a paced robot waits.
         timeouts: ticks in which no command came in time.
         overruns: ticks that came so late that the clock was given up.
     """
 
-    def __init__(self, mode: str, factor: float, timeout: float, time_step: float) -> None:
-        """Start with the next tick due at once."""
+    def __init__(
+        self,
+        mode: str,
+        factor: float,
+        timeout: float,
+        time_step: float,
+        command_age: float = 0.0,
+    ) -> None:
+        """Start with the next tick due at once.
+
+        Args:
+            mode: one of PACINGS.
+            factor: simulated seconds per second; 0 for as fast as possible.
+            timeout: longest wait for a command [s].
+            time_step: period of the ticks [s].
+            command_age: age that a command may reach before a paced robot waits [s].
+        """
         self.mode = mode
         self.factor = factor
         self.timeout = timeout
         self.timeouts = 0
         self.overruns = 0
+        # A hair more than nothing: 3 ms are three periods of 1 ms, however they are rounded.
+        self.patience = int(command_age / time_step + 1e-6) if mode == PACED else 0
         self._time_step = time_step
         self._due = time.monotonic()
         # Commands that are still to come, by controller.
@@ -41,12 +59,13 @@ class Pacing:
 
     def state_sent(self, controllers: Collection[str]) -> None:
         """Expect an answer of each of these controllers to a new state."""
-        kept = self._owed if self.mode == LOCKSTEP else {}
-        self._owed = {name: kept.get(name, 0) + 1 for name in controllers}
+        self._owed = {name: self._owed.get(name, 0) + 1 for name in controllers}
 
     def command_came(self, controller: str) -> None:
         """Count a command of a controller."""
-        if self._owed.get(controller, 0) > 0:
+        if self.mode == PACED:
+            self._owed[controller] = 0
+        elif self._owed.get(controller, 0) > 0:
             self._owed[controller] -= 1
 
     def keep(self, controllers: Collection[str]) -> None:
@@ -61,7 +80,7 @@ class Pacing:
     @property
     def waits(self) -> bool:
         """Whether commands are to come before the next step may be taken."""
-        return self.mode != FREE and any(self._owed.values())
+        return self.mode != FREE and max(self._owed.values(), default=0) > self.patience
 
     def wait(self, take: Callable[[float], None], stopped: Callable[[], bool]) -> None:
         """Let the time between a state and the next step go by.

@@ -25,13 +25,21 @@ class SimulationParameters:
 
     pacing: str = parameter(
         PACED,
-        'free: goes with the clock; paced: with the clock, but waits for commands; '
+        'free: goes with the clock; paced: with the clock, but waits for late commands; '
         'lockstep: every state waits for its command',
         choices=PACINGS,
         read_only=True,
     )
     real_time_factor: float = parameter(
         1.0, 'simulated time per time; 0 for as fast as possible', minimum=0.0, maximum=1000.0
+    )
+    command_age: float = parameter(
+        0.001,
+        'simulated age of the last command from which a paced robot waits for the next one',
+        unit='s',
+        minimum=0.0,
+        maximum=1.0,
+        read_only=True,
     )
     command_timeout: float = parameter(
         0.5, 'longest wait for a command', unit='s', minimum=0.001, maximum=60.0

@@ -75,12 +75,13 @@ def test_lockstep_gets_over_a_lost_answer():
     assert not pacing.waits
 
 
-def test_paced_does_not_remember_what_is_owed():
-    """A paced robot wants one command since the last state, whatever was missed before."""
-    pacing, commander = make(PACED, [0, 0, 1, 1])
-    for _ in range(4):
+def test_paced_waits_only_for_commands_that_are_too_old():
+    """A paced robot goes on without commands for the age that they may reach, then it waits."""
+    pacing = Pacing(PACED, factor=0.0, timeout=0.01, time_step=0.001, command_age=0.003)
+    commander = Commander(pacing, [1, 0, 0, 0, 0, 1, 0])
+    for timeouts in (0, 0, 0, 0, 1, 1, 1):
         commander.tick()
-    assert pacing.timeouts == 2
+        assert pacing.timeouts == timeouts
 
 
 def test_controllers_that_are_gone_owe_nothing():
