@@ -63,6 +63,30 @@ class NestingTooDeep(ModelError):
         super().__init__(f'elements are nested more than {limit} deep', source)
 
 
+class TooManyElements(ModelError):
+    """A model file that unfolds to more elements than any robot needs."""
+
+    def __init__(self, limit: int, source: str = '') -> None:
+        """Name the limit."""
+        super().__init__(f'aliases unfold to more than {limit} elements', source)
+
+
+class RecursiveSubBody(ModelError):
+    """A model that is a part of itself."""
+
+    def __init__(self, path: str, source: str = '') -> None:
+        """Name the file that leads back to itself."""
+        super().__init__(f'sub body {path} is a part of itself', source)
+
+
+class UnsupportedElement(ModelError):
+    """An element of a model format that exists but is not read here."""
+
+    def __init__(self, element: str, kind: str, source: str = '') -> None:
+        """Name the element and its type."""
+        super().__init__(f'{element}: {kind!r} is not supported', source)
+
+
 class MissingValue(ModelError):
     """Something that an element must say and does not."""
 
@@ -233,6 +257,19 @@ class InvalidAxis(ModelError):
         """Name the link and its axis."""
         super().__init__(
             f'link {link!r} has joint axis {axis}; it must be a finite non-zero vector', source
+        )
+
+
+class InvalidLimits(ModelError):
+    """A lower limit above the upper one."""
+
+    def __init__(
+        self, joint: str, name: str, limits: tuple[float, float], source: str = ''
+    ) -> None:
+        """Name the joint and both limits."""
+        lower, upper = limits
+        super().__init__(
+            f'joint {joint!r} has {name} {lower} above its upper limit {upper}', source
         )
 
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from cnoid_control.body.body import Body
+from cnoid_control.body.body_loader import other_model, parse_body
 from cnoid_control.body.description import BodyDescription
-from cnoid_control.body.exceptions import InvalidValue, ModelFileNotFound, UnknownModelFormat
+from cnoid_control.body.exceptions import RecursiveSubBody, UnknownModelFormat
 from cnoid_control.body.joint_type import JointType
-from cnoid_control.body.resources import resolve_uri
+from cnoid_control.body.resources import read_text, resolve_uri
 from cnoid_control.body.urdf_loader import parse_urdf
 
-SUFFIXES = ('.urdf',)
+URDF_SUFFIXES = ('.urdf',)
+BODY_SUFFIXES = ('.body',)
 
 
 def load_body(path: str | Path, root: JointType | None = None, name: str = '') -> Body:
     """Body from a model file.
 
     Args:
-        path: the file, or a `package://` address of it; the suffix tells the format.
+        path: the file, or a `package://` address of it; the suffix tells the format, .urdf or
+            .body.
         root: FREE for a floating base, FIXED for one that is bolted to the world; where None,
             what the file says.
         name: name of this robot; the model's name where empty.
@@ -32,22 +35,15 @@ def load_body(path: str | Path, root: JointType | None = None, name: str = '') -
 def load_description(path: str | Path, root: JointType | None = None) -> BodyDescription:
     """Body description from a model file; arguments and errors as of `load_body`."""
     path = resolve_uri(str(path))
-    if path.suffix not in SUFFIXES:
-        raise UnknownModelFormat(str(path), SUFFIXES)
+    if path.suffix in URDF_SUFFIXES:
+        return parse_urdf(read_text(path), str(path), root, path.parent)
+    if path.suffix not in BODY_SUFFIXES:
+        raise UnknownModelFormat(str(path), URDF_SUFFIXES + BODY_SUFFIXES)
     text = read_text(path)
-    return parse_urdf(text, str(path), root, path.parent)
-
-
-def read_text(path: Path) -> str:
-    """Text of a model file.
-
-    Raises:
-        ModelFileNotFound: it cannot be read.
-        InvalidValue: it is not UTF-8 text.
-    """
-    try:
-        return path.read_text(encoding='utf-8')
-    except OSError as error:
-        raise ModelFileNotFound(str(path), error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise InvalidValue('the file', 'text', error.reason, 'UTF-8', str(path)) from error
+    other = other_model(text, str(path))
+    if other is None:
+        return parse_body(text, str(path), path.parent, root)
+    model = resolve_uri(other, path.parent, str(path))
+    if model.suffix in BODY_SUFFIXES:
+        raise RecursiveSubBody(str(model), str(path))
+    return load_description(model, root)

@@ -7,7 +7,12 @@ import os
 import sys
 from pathlib import Path
 
-from cnoid_control.body.exceptions import PackageNotFound, PathOutsidePackage
+from cnoid_control.body.exceptions import (
+    InvalidValue,
+    ModelFileNotFound,
+    PackageNotFound,
+    PathOutsidePackage,
+)
 from cnoid_control.share import NAME as OWN_PACKAGE
 from cnoid_control.share import share_folder
 
@@ -85,3 +90,18 @@ def package_folder(path: Path) -> Path:
         if (parent / MANIFEST).is_file():
             return parent
     return path.absolute().parent
+
+
+def read_text(path: Path) -> str:
+    """Text of a model file.
+
+    Raises:
+        ModelFileNotFound: it cannot be read.
+        InvalidValue: it is not UTF-8 text.
+    """
+    try:
+        return path.read_text(encoding='utf-8')
+    except OSError as error:
+        raise ModelFileNotFound(str(path), error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue('the file', 'text', error.reason, 'UTF-8', str(path)) from error

@@ -10,13 +10,16 @@ from cnoid_control.body.exceptions import (
     DuplicateName,
     InvalidAxis,
     InvalidInertia,
+    InvalidLimits,
     InvalidMass,
     InvalidMimic,
     KinematicCycle,
     RootLinkError,
+    UnknownJointType,
     UnknownLink,
     UnknownParent,
 )
+from cnoid_control.body.joint_type import JointType
 
 
 def depth_first_order(description: BodyDescription) -> list[LinkDescription]:
@@ -56,7 +59,7 @@ def _check_names(description: BodyDescription) -> None:
     for link_name, device in description.devices:
         if link_name not in links:
             raise UnknownLink(link_name, sorted(links), source)
-        if device.name in devices:
+        if device.name and device.name in devices:
             raise DuplicateName('device', device.name, source)
         devices.add(device.name)
 
@@ -71,6 +74,14 @@ def _check_link(link: LinkDescription, source: str) -> None:
     # Zero moments are looked at later, with what the link is fixed to; negative ones never are.
     if moments[0] < -1e-9 * moments[2] - 1e-15:
         raise InvalidInertia(link.name, inertia.tolist(), source)
+    if link.joint_type is JointType.FREE and link.parent is not None:
+        known = [kind.value for kind in JointType if kind is not JointType.FREE]
+        raise UnknownJointType(link.joint_name, link.joint_type.value, known, source)
+    for lower, upper in (('q_lower', 'q_upper'), ('dq_lower', 'dq_upper'), ('u_lower', 'u_upper')):
+        # Written so that a limit which is not a number is refused too.
+        if not getattr(link, lower) <= getattr(link, upper):
+            limits = getattr(link, lower), getattr(link, upper)
+            raise InvalidLimits(link.joint_name, lower, limits, source)
     axis = link.joint_axis
     needs_axis = link.joint_type.has_displacement
     if not np.all(np.isfinite(axis)) or (needs_axis and not np.linalg.norm(axis) > 0.0):
