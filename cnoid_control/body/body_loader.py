@@ -164,15 +164,14 @@ class _BodyReader:
         self._links[link.name] = link
 
     def _check_root(self) -> None:
-        wanted = self._top.text('root_link', next(iter(self._links)))
+        roots = [link.name for link in self._links.values() if link.parent is None]
+        wanted = self._top.text('root_link', roots[0] if roots else next(iter(self._links)))
         if wanted not in self._links:
             raise UnknownLink(wanted, self._links, self._file.source)
-        root = self._links[wanted]
-        if root.parent is not None or any(
-            link.parent is None and link is not root for link in self._links.values()
-        ):
-            roots = [link.name for link in self._links.values() if link.parent is None]
+        # Without any root there is a cycle; the checks of the tree name it.
+        if roots and roots != [wanted]:
             raise RootLinkError(roots, self._file.source)
+        root = self._links[wanted]
         if root.joint_type is not JointType.FREE:
             root.joint_type = JointType.FIXED
             root.joint_id = -1

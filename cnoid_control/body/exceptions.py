@@ -31,6 +31,14 @@ class ModelFileNotFound(ModelError):
         super().__init__(f'cannot be read: {reason}', path)
 
 
+class ModelFileNotWritten(ModelError):
+    """A model file that cannot be written."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Name the file and why it cannot be written."""
+        super().__init__(f'cannot be written: {reason}', path)
+
+
 class UnknownModelFormat(ModelError):
     """A file whose suffix no loader reads."""
 

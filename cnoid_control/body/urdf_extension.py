@@ -2,7 +2,7 @@
 
     <cnoid_control>
       <root type="free" xyz="0 0 0.7" rpy="0 0 0"/>       how the root is held, default pose
-      <joint name="J" id="3" rotor_inertia="0.1" actuation_mode="joint_effort"/>
+      <joint name="J" id="3" rotor_inertia="0.1" actuation_mode="joint_effort" u_upper="inf"/>
       <link name="L" material="Sole"/>                    surface of a link
       <material name="Sole" friction="1.0" restitution="0.0"/>
       <device name="D" id="0" near="0.1"/>                more about a device of a sensor tag
@@ -11,11 +11,14 @@
 
 A joint with id -1 is a virtual joint. Surfaces may also be given the Gazebo way, by
 `<gazebo reference="L"><mu1>1.0</mu1></gazebo>`. Attributes of devices have the names that they
-have in Python; vectors are numbers with spaces between them.
+have in Python; vectors are numbers with spaces between them. Joints have the attributes type,
+id, rotor_inertia, q_initial, q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper and
+actuation_mode.
 """
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import TypeVar
 
@@ -48,6 +51,18 @@ DEVICE_TYPES: dict[str, type[Device]] = {
     and issubclass(getattr(device_types, name), Device)
     and name != 'VisionSensor'
 }
+
+# Numbers of a joint that may be given, infinite ones too.
+JOINT_NUMBERS = (
+    'rotor_inertia',
+    'q_initial',
+    'q_lower',
+    'q_upper',
+    'dq_lower',
+    'dq_upper',
+    'u_lower',
+    'u_upper',
+)
 
 ROOT_TYPES = {'free': JointType.FREE, 'fixed': JointType.FIXED}
 
@@ -104,7 +119,18 @@ class UrdfExtension:
             link = joints[name]
             if element.get('id') is not None:
                 link.joint_id = reader.parse_integer(element.get('id'), element, 'id')
-            link.rotor_inertia = reader.number(element, 'rotor_inertia', link.rotor_inertia)
+            kind = element.get('type')
+            if kind is not None:
+                kinds = {known.value: known for known in JointType}
+                if kind not in kinds:
+                    raise UnknownJointType(name, kind, kinds, reader.source)
+                link.joint_type = kinds[kind]
+            for key in JOINT_NUMBERS:
+                text = element.get(key)
+                if text is not None:
+                    infinite = {'inf': math.inf, '-inf': -math.inf}.get(text)
+                    number = infinite or reader.parse_number(text, element, key)
+                    setattr(link, key, number)
             mode = element.get('actuation_mode')
             if mode is not None:
                 link.actuation_mode = self._mode(element, mode)
@@ -148,14 +174,14 @@ class UrdfExtension:
             ModelError: the subclass that names what is wrong.
         """
         reader = self._reader
-        seen: set[str] = set()
+        seen: dict[str, tuple[str, Device]] = {}
         for element in self._elements('device'):
             name = reader.text(element, 'name', element)
             if name in seen:
                 raise DuplicateName('device', name, reader.source)
-            seen.add(name)
             if name not in devices:
                 devices[name] = self._new_device(element, name, description)
+            seen[name] = devices[name]
             device = devices[name][1]
             frame = element.get('optical_frame')
             if frame is not None and isinstance(device, VisionSensor):
@@ -168,6 +194,10 @@ class UrdfExtension:
             for key, text in element.items():
                 if key not in PLACE:
                     self._set_value(element, device, key, text)
+        # Those that the element names come first, in its order.
+        rest = {name: entry for name, entry in devices.items() if name not in seen}
+        devices.clear()
+        devices.update({**seen, **rest})
 
     def _new_device(
         self, element: Element, name: str, description: BodyDescription
@@ -195,7 +225,7 @@ class UrdfExtension:
         elif isinstance(current, Enum):
             value = self._kind(element, key, text, type(current))
         elif isinstance(current, np.ndarray):
-            value = reader.parse_vector(text, element, key, current.size)
+            value = reader.parse_vector(text, element, key, current.size, finite=False)
         else:
             expected = f'a value that a {type(device).__name__} has'
             raise InvalidValue(label(element), key, text, expected, reader.source)

@@ -120,18 +120,22 @@ class XmlReader:
             return np.array(default, dtype=float)
         return self.parse_vector(text, element, key, size)
 
-    def parse_vector(self, text: str | None, element: Element, key: str, size: int) -> np.ndarray:
-        """Text of an element as `size` numbers.
+    def parse_vector(
+        self, text: str | None, element: Element, key: str, size: int, finite: bool = True
+    ) -> np.ndarray:
+        """Text of an element as `size` numbers; infinite ones only where not `finite`.
 
         Raises:
-            InvalidValue: it is not that many finite numbers.
+            InvalidValue: it is not that many numbers.
         """
         try:
             values = [float(word) for word in (text or '').split()]
         except ValueError:
             values = []
-        if len(values) != size or not all(math.isfinite(value) for value in values):
-            raise InvalidValue(label(element), key, text, f'{size} finite numbers', self.source)
+        bad = (not math.isfinite(value) if finite else math.isnan(value) for value in values)
+        if len(values) != size or any(bad):
+            expected = f'{size} finite numbers' if finite else f'{size} numbers'
+            raise InvalidValue(label(element), key, text, expected, self.source)
         return np.array(values)
 
     def origin(self, element: Element) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cnoid_control.body import Body, JointType, load_body
+from cnoid_control.body.description import LinkDescription
 from cnoid_control.body.urdf_loader import parse_urdf
 
 SR1 = 'package://cnoid_control/urdf/sr1.urdf'
@@ -94,3 +95,45 @@ def shake(body: Body, seed: int = 0) -> None:
     for name in ('p', 'v', 'w', 'dv', 'dw'):
         setattr(root, name, random.normal(size=3))
     body.calc_forward_kinematics(velocity=True, acceleration=True)
+
+
+def same_body(one: Body, other: Body, shapes: bool = True) -> None:
+    """Assert that two bodies are of the same model, to 1e-9, with or without their shapes."""
+    assert one.model_name == other.model_name
+    assert [link.name for link in one.links] == [link.name for link in other.links]
+    for mine, theirs in zip(one.links, other.links, strict=True):
+        _same_link(mine.description, theirs.description, shapes)
+    assert len(one.devices) == len(other.devices)
+    for device, twin in zip(one.devices, other.devices, strict=True):
+        assert type(device) is type(twin)
+        assert device.link is not None
+        assert twin.link is not None
+        assert device.link.name == twin.link.name
+        for key, value in vars(device).items():
+            if key not in ('link', 'state_changed'):
+                _same_value(f'{device.name}.{key}', value, getattr(twin, key))
+    used = {link.description.material for link in one.links} - {''}
+    for name in used:
+        assert one.description.materials[name] == other.description.materials[name]
+
+
+def _same_link(mine: LinkDescription, theirs: LinkDescription, with_shapes: bool) -> None:
+    for key, value in vars(mine).items():
+        if key == 'joint_axis' and not mine.joint_type.has_displacement:
+            continue
+        if key not in ('shapes', 'info'):
+            _same_value(f'{mine.name}.{key}', value, getattr(theirs, key))
+    if not with_shapes:
+        return
+    # URDF has the shapes that are seen before those that only collide.
+    shapes, twins = (sorted(link.shapes, key=lambda s: not s.visual) for link in (mine, theirs))
+    for shape, twin in zip(shapes, twins, strict=True):
+        for key, value in vars(shape).items():
+            _same_value(f'{mine.name}.shape.{key}', value, getattr(twin, key))
+
+
+def _same_value(name: str, one: object, other: object) -> None:
+    if isinstance(one, (float, np.ndarray)):
+        np.testing.assert_allclose(other, one, rtol=0.0, atol=1e-9, err_msg=name)
+    else:
+        assert one == other, name
