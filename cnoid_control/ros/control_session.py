@@ -99,7 +99,9 @@ class ControlSession:
         try:
             self.hardware.connect()
             self.guard = Watchdog(given.watchdog, self._report)
-            self.safe_state = SafeState(self.body, given.safe_state, config.time_step)
+            self.safe_state = SafeState(
+                self.body, given.safe_state, config.time_step, self._report_safe_state
+            )
             host = ControllerHost(make_controllers(config), self.body, config.time_step, self._os)
             self.limiter = CommandLimiter(self.body, given.limits, config.time_step)
             self.loop = GuardedLoop(
@@ -345,6 +347,10 @@ class ControlSession:
         self._demand_active()
         if self.safe_state.is_engaged:
             raise NotActive(f'the robot is in the safe state: {self.safe_state.reason}')
+
+    def _report_safe_state(self, reason: str) -> None:
+        if self._node.context.ok():
+            self._node.get_logger().error(f'safe state: {reason}')
 
     def _report(self, trip: Trip) -> None:
         text = f'{trip.watch}: {trip.message}'

@@ -93,9 +93,22 @@ class CommandGroup:
                 hit &= ~mask
             self._array[self.joints] = limited
 
-    def is_finite(self) -> bool:
-        """Whether all commands are numbers."""
-        return bool(np.isfinite(self._pick(self._array)).all())
+    def is_plausible(self, max_excess: float) -> bool:
+        """Whether all commands are numbers that can be meant.
+
+        Args:
+            max_excess: times a limit from which on they cannot.
+        """
+        command = self._pick(self._array)
+        lower, upper = self._range()
+        with np.errstate(invalid='ignore'):
+            middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+            reach = max_excess * 0.5 * (upper - lower)
+        return bool((np.isfinite(command) & (np.abs(command - middle) <= reach)).all())
+
+    def _range(self) -> Interval:
+        """The constant limits of the commands themselves."""
+        raise NotImplementedError
 
     def repeat(self) -> None:
         """Put the last commands in the place of the present ones."""
@@ -153,6 +166,9 @@ class PositionGroup(CommandGroup):
         outside = (command < self._limits.q_lower) | (command > self._limits.q_upper)
         self._is_outside = bool(outside.any())
 
+    def _range(self) -> Interval:
+        return self._limits.q_lower, self._limits.q_upper
+
     def _interval(self, dt: float) -> Interval:
         dq = self._pick(self._body.dq)
         return position_interval(self._limits, self.last, dq, dt, self._recovery)
@@ -192,6 +208,9 @@ class VelocityGroup(CommandGroup):
         np.multiply(values[0], dt, out=values[2])
         np.add(values[1], values[2], out=values[2])
         return self._are_bounded()
+
+    def _range(self) -> Interval:
+        return self._limits.dq_lower, self._limits.dq_upper
 
     def _interval(self, dt: float) -> Interval:
         q = self._pick(self._body.q)
@@ -255,6 +274,9 @@ class EffortGroup(CommandGroup):
             values[1] = body.q.take(self.joints)
             values[2] = body.dq.take(self.joints)
         return self._are_bounded()
+
+    def _range(self) -> Interval:
+        return self._limits.u_lower, self._limits.u_upper
 
     def _interval(self, dt: float) -> Interval:
         return effort_interval(self._limits, self._pick(self._body.q), self._pick(self._body.dq))

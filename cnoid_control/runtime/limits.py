@@ -43,7 +43,10 @@ class LimitsParameters:
         0.5, 'speed of the way back into position limits', unit='rad/s or m/s', minimum=1e-6
     )
     max_bad_commands: int = parameter(
-        3, 'commands in a row that are no numbers, before the controller is stopped', minimum=1
+        3, 'commands in a row that cannot be meant, before the controller is stopped', minimum=1
+    )
+    max_excess: float = parameter(
+        10.0, 'times a limit from which on a command is taken for no command at all', minimum=1.0
     )
     joints: dict[str, JointLimitParameters] = parameter({}, 'limits by joint name')
 
@@ -51,13 +54,14 @@ class LimitsParameters:
 class CommandLimiter:
     """Limits the commands in a body, in place, by each joint's actuation mode.
 
-    A command that is not a number is never passed on: where there is one, the whole command of
-    the tick is replaced by the last one, and counted.
+    A command that cannot be meant, because it is not a number or far beyond every limit, is never
+    passed on: where there is one, the whole command of the tick is replaced by the last one, and
+    counted.
 
     Attributes:
         limits: the limits in force; `limits.notes` says what is wrong with the model's.
         counts: how often each joint was limited, by kind of limit, shape (num_joints,) each.
-        bad_commands: ticks so far whose command was not finite.
+        bad_commands: ticks so far whose command could not be meant.
         bad_commands_in_a_row: those that were not followed by a good one.
     """
 
@@ -134,7 +138,7 @@ class CommandLimiter:
             dt: time since the last command [s]; not positive for unknown.
 
         Returns:
-            False once so many commands in a row were not finite that the controller must be
+            False once so many commands in a row could not be meant that the controller must be
             stopped.
         """
         if not dt > 0.0:
@@ -148,7 +152,7 @@ class CommandLimiter:
         return True
 
     def _limit(self, dt: float) -> bool:
-        if all(group.is_finite() for group in self._groups):
+        if all(group.is_plausible(self.parameters.max_excess) for group in self._groups):
             self.bad_commands_in_a_row = 0
         else:
             self.bad_commands += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cnoid_control.body import Body
@@ -55,18 +56,26 @@ class SafeState:
         entries: how often it was entered.
     """
 
-    def __init__(self, body: Body, parameters: SafeStateParameters, time_step: float) -> None:
+    def __init__(
+        self,
+        body: Body,
+        parameters: SafeStateParameters,
+        time_step: float,
+        report: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         """Prepare; a controller commands.
 
         Args:
             body: the robot, with the measured state and the commands to it.
             parameters: the configuration.
             time_step: period of a tick [s].
+            report: told the reason each time that the safe state is entered.
         """
         self.parameters = parameters
         self.reason = ''
         self.is_estop = False
         self.entries = 0
+        self._report = report
         self._commands = Commands.of(body)
         self._safe = self._commands.copy()
         self._hold = Hold(body, time_step, parameters.kp, parameters.kd, parameters.frequency)
@@ -101,6 +110,7 @@ class SafeState:
         self._effort = self.parameters.estop_effort if estop else self.parameters.effort
         self._stale_time = 0.0
         self._hold.grab()
+        self._report(self.reason)
 
     def reset(self) -> bool:
         """Let a controller, restarted from the measured state, take over; False if none waits."""

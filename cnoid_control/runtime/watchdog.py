@@ -31,7 +31,7 @@ class WatchdogParameters:
     late_ticks: int = parameter(20, 'ticks in a row that took longer than a period', minimum=1)
     late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
     control_time: float = parameter(
-        0.05, 'time after which control() is taken to hang', unit='s', minimum=0.0
+        0.02, 'time after which control() is taken to hang', unit='s', minimum=0.0
     )
     control_action: str = parameter('safe', 'when control() hangs', choices=ACTIONS)
     time_jump: float = parameter(

@@ -164,7 +164,7 @@ def test_commands_follow_the_rules_of_each_joint(
     body.q[:] = [
         rng.uniform(1.1 * j.lower, 1.1 * j.upper) if j.lower > -9 else 0.0 for j in joints
     ]
-    limiter = CommandLimiter(body, parameters_of(joints, recovery_velocity=0.4), DT)
+    limiter = CommandLimiter(body, parameters_of(joints, recovery_velocity=0.4, max_excess=1e9), DT)
     command = getattr(body, ARRAY[mode])
     last = {StateFlag.JOINT_DISPLACEMENT: body.q, StateFlag.JOINT_VELOCITY: body.dq}.get(
         mode, np.zeros(12)
@@ -230,6 +230,31 @@ def test_bad_numbers_repeat_the_last_command(mode: StateFlag, bad: float) -> Non
     assert limiter.apply(DT)
     assert limiter.bad_commands == 2
     assert limiter.bad_commands_in_a_row == 0
+
+
+@pytest.mark.parametrize(
+    ('mode', 'far', 'near'),
+    [
+        (StateFlag.JOINT_EFFORT, 101.0, 99.0),
+        (StateFlag.JOINT_VELOCITY, -20.1, -19.9),
+        (StateFlag.JOINT_DISPLACEMENT, 13.1, 12.9),
+    ],
+)
+def test_commands_far_beyond_a_limit_cannot_be_meant(
+    mode: StateFlag, far: float, near: float
+) -> None:
+    """Ten times the limit is no command; a little less is one, and is limited."""
+    body = make_body([Joint(-0.75, 1.75, 2.0, effort=10.0)] * 2, mode)
+    body.q[:] = 0.5
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    command = getattr(body, ARRAY[mode])
+    command[:] = [0.5, far]
+    limiter.apply(DT)
+    assert limiter.bad_commands == 1
+    command[:] = [0.5, near]
+    limiter.apply(DT)
+    assert limiter.bad_commands == 1
+    assert abs(command[1]) < abs(near)
 
 
 def test_bad_first_command_holds_the_measured_state() -> None:
@@ -304,11 +329,11 @@ def test_modes_may_differ_between_joints() -> None:
         joint.actuation_mode = mode
     limiter = CommandLimiter(body, LimitsParameters(), DT)
     for name in ('q_target', 'dq_target', 'u'):
-        getattr(body, name)[:] = 100.0
+        getattr(body, name)[:] = 40.0 if name != 'q_target' else 4.0
     limiter.apply(DT)
-    assert body.q_target.tolist() == [0.02, 100.0, 100.0]
-    assert body.dq_target.tolist() == [100.0, 10.0, 100.0]
-    assert body.u.tolist() == [100.0, 100.0, 5.0]
+    assert body.q_target.tolist() == [0.02, 4.0, 4.0]
+    assert body.dq_target.tolist() == [40.0, 10.0, 40.0]
+    assert body.u.tolist() == [40.0, 40.0, 5.0]
 
 
 def test_restart_goes_on_from_the_measured_state() -> None:
