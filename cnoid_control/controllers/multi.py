@@ -29,6 +29,7 @@ class MultiStage:
         {}, 'item of the register for each output; all under their own names where empty'
     )
     after: list[str] = parameter([], 'controllers that must run before it in a tick')
+    joints: list[str] = parameter([], 'joints that it may command; all that it does where empty')
 
 
 @dataclass
@@ -61,7 +62,7 @@ class ConfiguredMultiController(ComposedController):
         multi = MultiController()
         for name in _in_order(stages, set(parameters.delayed)):
             stage = stages[name]
-            multi.launch(make_stage(name, stage.controller, stage.options), name)
+            multi.launch(make_stage(name, stage.controller, stage.options, stage.joints), name)
             for citem, regitem in stage.inputs.items():
                 multi.map_input(name, regitem, citem)
             for citem, regitem in stage.outputs.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,9 +44,19 @@ class SimpleControllerStage(BaseController):
     """
 
     def __init__(
-        self, name: str, controller: SimpleController, options: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        controller: SimpleController,
+        options: Mapping[str, Any] | None = None,
+        joints: Sequence[str] = (),
     ) -> None:
         """Take a controller in.
+
+        Args:
+            name: name of the stage.
+            controller: the controller.
+            options: its options.
+            joints: joints that it may command; all that it does where empty.
 
         Raises:
             ParameterError: an option is not one of the controller's, or has a wrong value.
@@ -54,6 +64,7 @@ class SimpleControllerStage(BaseController):
         self.name = name
         self.controller = controller
         self.options = dict(options or {})
+        self.joints = tuple(joints)
         self.parameters = check_options(name, type(controller), self.options)
         self._outer: ControllerIO | None = None
         self._io: StageIO | None = None
@@ -114,7 +125,10 @@ class SimpleControllerStage(BaseController):
 
     def _compile(self, io: StageIO) -> None:
         """Find which joints are commanded through which items."""
-        links = [io.body.link(name) for name in io.outputs]
+        links = [io.body.link(name) for name in sorted(io.outputs)]
+        if self.joints:
+            allowed = [io.body.joint(name) for name in self.joints]
+            links = [link for link in links if link in allowed]
         self._items: list[tuple[str, np.ndarray, np.ndarray]] = []
         for mode, items in ITEMS.items():
             joints = [link.joint_id for link in links if _mode(link) == mode]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cnoid_control.controllers.composition.base_controller import BaseController
@@ -25,7 +25,9 @@ BLOCKS = {
 }
 
 
-def make_stage(name: str, controller: str, options: Mapping[str, Any]) -> BaseController:
+def make_stage(
+    name: str, controller: str, options: Mapping[str, Any], joints: Sequence[str] = ()
+) -> BaseController:
     """Part of a composition.
 
     Args:
@@ -33,6 +35,7 @@ def make_stage(name: str, controller: str, options: Mapping[str, Any]) -> BaseCo
         controller: an entry point, `package.module:Class`, `file.py:Class` or one of the
             estimators; a SimpleController, a BaseController, or a function that makes one.
         options: its options.
+        joints: joints that a SimpleController may command; all that it does where empty.
 
     Raises:
         ControllerLoadError: there is no such controller.
@@ -43,7 +46,7 @@ def make_stage(name: str, controller: str, options: Mapping[str, Any]) -> BaseCo
     if isinstance(found, type) and issubclass(found, ComposedController):
         return found.build(parse_parameters(found.Parameters, options, name))  # type: ignore[arg-type]
     if isinstance(found, type) and issubclass(found, SimpleController):
-        return SimpleControllerStage(name, found(), options)
+        return SimpleControllerStage(name, found(), options, joints)
     if isinstance(found, type) and issubclass(found, BaseController):
         schema = getattr(found, 'Parameters', None)
         if schema is not None:
