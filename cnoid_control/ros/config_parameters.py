@@ -13,7 +13,7 @@ from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
-from cnoid_control.plugin.registry import find_controller, instance_name
+from cnoid_control.plugin.registry import controller_names, find_controller, instance_name
 from cnoid_control.ros.control_session import ControlSession
 from cnoid_control.ros.exceptions import FixedParameter
 from cnoid_control.ros.node_parameters import OWN_KEYS, NodeParameters
@@ -43,6 +43,7 @@ class ConfigParameters:
         self._session: ControlSession | None = None
         self._swapped: Callable[[], None] = lambda: None
         self._declaring = False
+        self._sections: set[str] = set()
         self._declare(NodeParameters, '')
         self._declare(RunParameters, '')
         self._declare(Ros2ControlParameters, 'hardware.ros2_control.')
@@ -66,9 +67,9 @@ class ConfigParameters:
         """Apply changes to this session from now on; `swapped` is called after each swap."""
         self._session = session
         self._swapped = swapped
-        for hosted in session.loop.host.controllers:
-            for member in hosted.family():
-                self._declare(type(member.controller).Parameters, f'{member.name}.')
+        for member in session.members():
+            self._sections.add(member.name)
+            self._declare(type(member.controller).Parameters, f'{member.name}.')
 
     def detach(self) -> None:
         """Let everything be changed again."""
@@ -80,6 +81,12 @@ class ConfigParameters:
         # On ROS the robot is always behind topics, whatever a file says for other uses.
         run = merge(run, {'hardware.type': 'ros2_control'})
         run['robot'] = {'model': '', **run.get('robot', {})}
+        # Options of a controller from a file stay declared when another one has its place.
+        controller = run.get('controller')
+        present = instance_name(controller) if isinstance(controller, str) else ''
+        for name in self._sections - {present, *run.get('other_controllers', {})}:
+            if name not in controller_names():
+                run.pop(name, None)
         return parse_config(run, self._node.get_name()), parse_parameters(NodeParameters, own)
 
     def _declare(self, schema: type | None, prefix: str) -> None:

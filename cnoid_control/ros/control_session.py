@@ -226,12 +226,21 @@ class ControlSession:
 
     # --- while the loop runs ------------------------------------------------------------------
 
+    @property
+    def host(self) -> ControllerHost:
+        """The controllers that have the robot, or are about to."""
+        transition = self.loop.transition
+        return self.loop.host if transition is None else transition.new
+
+    def members(self) -> list[HostedController]:
+        """The controllers and sub-controllers of `host`."""
+        return [member for hosted in self.host.controllers for member in hosted.family()]
+
     def mailboxes(self) -> list[Mailbox[Any]]:
         """The mailboxes of the controllers that have the robot."""
         return [
             mailbox
-            for hosted in self.loop.host.controllers
-            for member in hosted.family()
+            for member in self.members()
             if member.io is not None
             for mailbox in member.io.mailboxes.values()
         ]
@@ -285,17 +294,7 @@ class ControlSession:
             new.unconfigure()
             raise
 
-        def take_over() -> None:
-            self.loop.abandon_transition()
-            self.loop.host = new
-            new.set_modes()
-            self.limiter.restart()
-            self.loop.failure = None
-            self.loop.finished = False
-            self.guard.start()
-            self.safe_state.reset()
-
-        self._call(take_over)
+        self._call(lambda: self.loop.restart(new))
         old.stop()
         old.unconfigure()
 
@@ -308,6 +307,7 @@ class ControlSession:
         self._demand_control()
         self.swapper.swap(make_controllers(config))
         self.config = config
+        self._watched_devices = self.host.request().devices
 
     def update_options(self, name: str, options: Mapping[str, Any]) -> None:
         """Give a controller other options between two ticks.
@@ -316,10 +316,9 @@ class ControlSession:
             ParameterError: an option is wrong.
             Exception: the controller refuses them.
         """
-        for hosted in self.loop.host.controllers:
-            for member in hosted.family():
-                if member.name == name:
-                    self._update(member, options)
+        for member in self.members():
+            if member.name == name:
+                self._update(member, options)
 
     def _update(self, member: HostedController, options: Mapping[str, Any]) -> None:
         schema = type(member.controller).Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from rclpy.node import Node
 
@@ -69,7 +69,7 @@ class DeviceReader(TopicReader):
 def open_readers(
     node: Node,
     body: Body,
-    names: set[str],
+    names: Collection[str],
     topics: dict[str, str],
     lock_step: bool,
     public: bool,

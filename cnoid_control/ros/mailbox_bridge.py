@@ -21,6 +21,7 @@ from cnoid_control.plugin.messages import (
     Twist,
     Value,
 )
+from cnoid_control.ros.message_types import message_class
 from cnoid_control.ros.trajectory_action import TrajectoryInterface
 
 DEPTH = 10
@@ -65,8 +66,6 @@ class MailboxBridge:
 
     def _subscribe(self, mailbox: Mailbox[Any]) -> None:
         type_name, convert = CONVERTERS[mailbox.kind]
-        from cnoid_control.ros.message_types import message_class
-
         def receive(message: Any) -> None:
             try:
                 mailbox.post(convert(message))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +11,10 @@ import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.hardware.exceptions import UnsupportedChannel
+from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.command_channels import CommandChannel
-from cnoid_control.ros.command_plan import Commander, CommandPlan
+from cnoid_control.ros.command_plan import Commander
 from cnoid_control.ros.device_readers import DeviceReader, open_readers
 from cnoid_control.ros.exceptions import (
     MissingChannel,
@@ -24,8 +25,10 @@ from cnoid_control.ros.exceptions import (
 from cnoid_control.ros.fast_path import GONE, open_inbox
 from cnoid_control.ros.joint_state_source import JointStateSource
 from cnoid_control.ros.odometry_reader import OdometryReader
+from cnoid_control.ros.opening import Opening
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.service_caller import ServiceCaller
+from cnoid_control.ros.stand_by import StandBy
 from cnoid_control.ros.topic_reader import LOCK_STEP_QOS, STATE_QOS, TopicReader
 
 JOINT_STATE_TYPE = 'sensor_msgs/msg/JointState'
@@ -88,7 +91,7 @@ class Ros2ControlHardware:
         self.time = 0.0
         self.dt = time_step
         self.parameters = parameters
-        self.readers: list[TopicReader] = []
+        self.readers: tuple[TopicReader, ...] = ()
         self.watchdog: Any = None
         self.while_waiting: Callable[[], None] = lambda: None
         self._node = node
@@ -97,15 +100,17 @@ class Ros2ControlHardware:
         self._ids = np.array([joint.joint_id for joint in self._joints], np.intp)
         self._caller = ServiceCaller(node.get_name(), node.get_namespace(), node.context)
         self.commander = Commander(node, body, parameters, time_step, self._caller)
-        self._plan: CommandPlan | None = None
+        # What is in use, what was before, and what `prepare` has found.
+        self._opening: Opening | None = None
+        self._before: Opening | None = None
+        self._next: Opening | None = None
+        self._is_active = False
+        self._stand_by = StandBy(body, time_step)
         self._source: JointStateSource | None = None
         # In lock-step the robot's time stands still while it waits: only a dead one is late.
         self.state_timeout = (
             parameters.startup_timeout if parameters.lock_step else parameters.state_timeout
         )
-        self._velocity_by_difference = False
-        self._reads_effort = False
-        self._runs_kinematics = False
         self._q_before = body.q.copy()
         self.arrival = time.monotonic()
         self.is_fresh = False
@@ -127,7 +132,7 @@ class Ros2ControlHardware:
     @property
     def channels(self) -> list[CommandChannel]:
         """The takers of commands that are in use."""
-        return self._plan.channels if self._plan is not None else []
+        return self._opening.plan.channels if self._opening is not None else []
 
     @property
     def state_age(self) -> float:
@@ -202,27 +207,49 @@ class Ros2ControlHardware:
         source.restart()
 
     def open(self, request: IORequest) -> None:
-        """Find everything that the controllers read and command, and have it switched on.
+        """Use what the controllers read and command, and have it switched on.
 
-        What `prepare` was called with before is taken over at once: the loop thread may do that.
+        What `prepare` has found, and what was in use before it, is taken at once: the loop's
+        thread may do that.
 
         Raises:
             HardwareError: something is not there; the message names it.
         """
+        for known in (self._next, self._before):
+            if known is not None and known.request == request:
+                self._before = self._opening
+                self._use(known)
+                if known is not self._next:
+                    threading.Thread(target=self._activate_late, args=(known,)).start()
+                self._next = None
+                return
         if self._source is None:
             self.connect()
-        self.prepare(request)
+        self._use(self._find(request))
         self.activate()
 
     def prepare(self, request: IORequest) -> None:
-        """Find everything that the controllers read and command.
+        """Find everything that the controllers read and command; not in the loop's thread.
+
+        While the robot is commanded already, the new takers of commands are activated too, and
+        hold the robot until `open` puts them to use.
 
         Raises:
             HardwareError: something is not there; the message names it.
         """
-        self._open_joints(request)
-        self._open_devices(request)
-        self._plan = self.commander.plan(request)
+        found = self._find(request)
+        if not self._is_active or self._opening is None:
+            self._use(found)
+            return
+        self._before = self._opening
+        self._stand_by.begin(found.plan, self._opening.plan)
+        self._next = found
+        try:
+            self.commander.activate(found.plan)
+        except HardwareError:
+            self._next = None
+            self._stand_by.end()
+            raise
 
     def activate(self) -> None:
         """Have the takers of the commands active, and no other one on their joints; confirmed.
@@ -230,10 +257,23 @@ class Ros2ControlHardware:
         Raises:
             HardwareError: controller_manager did not do it.
         """
-        assert self._plan is not None
-        self.commander.activate(self._plan)
+        assert self._opening is not None
+        self.commander.activate(self._opening.plan)
+        self._is_active = True
 
-    def _open_joints(self, request: IORequest) -> None:
+    def _activate_late(self, opening: Opening) -> None:
+        try:
+            self.commander.activate(opening.plan)
+        except HardwareError as error:
+            self._warn(str(error))
+
+    def _use(self, opening: Opening) -> None:
+        self._opening = opening
+        self.source.need(opening.needed)
+        self.readers = opening.readers
+        self._stand_by.end()
+
+    def _find(self, request: IORequest) -> Opening:
         index_of = {joint.name: i for i, joint in enumerate(self._joints)}
         known = JOINT_INPUTS
         if self.body.is_fixed_root or self.parameters.odometry:
@@ -244,51 +284,58 @@ class Ros2ControlHardware:
                 lacking = asked & ~known
                 raise UnsupportedChannel(name, lacking.name or lacking, self.name, _names(known))
             flags |= asked
-        needed = sorted(
-            index_of[name] for name in {*request.inputs, *request.outputs} if name in index_of
-        )
-        source, decoder = self.source, self.source.decoder
-        source.need(np.array(needed, np.intp))
+        asked_joints = {*request.inputs, *request.outputs} & set(index_of)
+        needed = np.array(sorted(index_of[name] for name in asked_joints), np.intp)
+        has_velocity = bool(np.isfinite(self.source.decoder.velocity[needed]).all())
         mode = self.parameters.velocity
-        has_velocity = bool(np.isfinite(decoder.velocity[needed]).all())
-        if mode == 'message' and flags & StateFlag.JOINT_VELOCITY and not has_velocity:
+        if mode == 'message' and flags & StateFlag.JOINT_VELOCITY:
             self._demand('velocity', needed)
-        self._velocity_by_difference = mode == 'difference' or not has_velocity
-        self._reads_effort = bool(flags & StateFlag.JOINT_EFFORT)
-        if self._reads_effort:
+        if flags & StateFlag.JOINT_EFFORT:
             self._demand('effort', needed)
-        self._runs_kinematics = bool(flags & LINK_INPUTS)
+        runs_kinematics = bool(flags & LINK_INPUTS)
+        return Opening(
+            request=request,
+            needed=needed,
+            velocity_by_difference=mode == 'difference' or not has_velocity,
+            reads_effort=bool(flags & StateFlag.JOINT_EFFORT),
+            runs_kinematics=runs_kinematics,
+            readers=self._find_readers(request, runs_kinematics),
+            plan=self.commander.plan(request),
+        )
 
-    def _demand(self, field: str, indices: list[int]) -> None:
+    def _demand(self, field: str, indices: np.ndarray) -> None:
         values = getattr(self.source.decoder, field)
         names = [self._joints[i].joint_name for i in indices if not np.isfinite(values[i])]
         if names:
             topic = self._node.resolve_topic_name(self.parameters.joint_states)
             raise MissingChannel(f'{field} of {", ".join(names)}', topic, 'does not have it')
 
-    def _open_devices(self, request: IORequest) -> None:
+    def _find_readers(self, request: IORequest, kinematics: bool) -> tuple[TopicReader, ...]:
         given = self.parameters
         lock_step, public = given.lock_step, given.public_calls
-        for reader in self.readers:
-            reader.close()
-        self.readers = [
+        here = set(self.device_ages)
+        new: list[TopicReader] = [
             *open_readers(
                 self._node,
                 self.body,
-                request.devices,
+                request.devices - here,
                 self._device_topics,
                 lock_step,
                 public,
                 self._device_received,
             )
         ]
-        if self._runs_kinematics and given.odometry:
-            odometry = OdometryReader(self._node, given.odometry, self.body, lock_step, public)
-            self.readers.append(odometry)
+        has_root = any(isinstance(reader, OdometryReader) for reader in self.readers)
+        if kinematics and given.odometry and not has_root:
+            new.append(OdometryReader(self._node, given.odometry, self.body, lock_step, public))
         deadline = time.monotonic() + given.startup_timeout
-        for reader in self.readers:
+        for reader in new:
             if not reader.wait_for_good(deadline - time.monotonic()):
-                raise MissingChannel(reader.what, reader.topic, reader.problem)
+                problem = reader.problem
+                for one in new:
+                    one.close()
+                raise MissingChannel(reader.what, reader.topic, problem)
+        return (*self.readers, *new)
 
     def _check_type(self, what: str, topic: str, wanted: str) -> None:
         full = self._node.resolve_topic_name(topic)
@@ -359,6 +406,7 @@ class Ros2ControlHardware:
 
     def _take_state(self) -> None:
         body, source, ids = self.body, self.source, self._ids
+        opening = self._opening
         decoder = source.decoder
         self.arrival = time.monotonic()
         self.dt = source.time - self.time if source.time > self.time else self.time_step
@@ -368,15 +416,16 @@ class Ros2ControlHardware:
         else:
             self._poll_devices()
         body.q[ids] = decoder.position
-        if self._velocity_by_difference:
+        assert opening is not None
+        if opening.velocity_by_difference:
             np.subtract(body.q, self._q_before, out=body.dq)
             body.dq /= self.dt
             self._q_before[:] = body.q
         else:
             body.dq[ids] = decoder.velocity
-        if self._reads_effort:
+        if opening.reads_effort:
             body.u[ids] = decoder.effort
-        if self._runs_kinematics:
+        if opening.runs_kinematics:
             body.calc_forward_kinematics(velocity=True)
         if self.watchdog is not None:
             self.watchdog.feed('state_age')
@@ -399,10 +448,11 @@ class Ros2ControlHardware:
 
     def write(self) -> None:
         """Send the commands in `body`."""
-        if self._plan is not None:
-            stamp = self.source.stamp
-            for channel in self._plan.channels:
-                channel.send(stamp)
+        stamp = self.source.stamp
+        for channel in self.channels:
+            channel.send(stamp)
+        if self._stand_by.channels:
+            self._stand_by.send(stamp)
 
     # --- around the loop ----------------------------------------------------------------------
 
@@ -420,13 +470,13 @@ class Ros2ControlHardware:
         body.dq_target[:] = 0.0
         body.u[:] = 0.0
         self.write()
-        if self._plan is not None:
-            for channel in self._plan.channels:
-                channel.flush(FLUSH_TIMEOUT)
+        for channel in self.channels:
+            channel.flush(FLUSH_TIMEOUT)
 
     def deactivate(self) -> None:
         """Leave the robot safe and give its controllers back; it can be activated again."""
-        if self._plan is not None:
+        if self._is_active:
+            self._is_active = False
             self.send_safe_command()
             self.commander.release()
 

@@ -57,6 +57,18 @@ class GuardedLoop(ControlLoop):
             self._stand_in,
         )
 
+    def restart(self, host: ControllerHost) -> None:
+        """Let these controllers, started and fresh, have the robot; in the loop's thread."""
+        self.abandon_transition()
+        self.host = host
+        host.set_modes()
+        if self.limiter is not None:
+            self.limiter.restart()
+        self.failure = None
+        self.finished = False
+        self.guard.start()
+        self.safe_state.reset()
+
     # --- the tick -----------------------------------------------------------------------------
 
     def step(self) -> bool:

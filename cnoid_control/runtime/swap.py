@@ -81,6 +81,12 @@ class HotSwap:
                 hold,
                 self.duration if duration is None else duration,
             )
+            try:
+                transition.prepare()
+            except CnoidControlError as error:
+                new.stop()
+                new.unconfigure()
+                raise SwapFailed(name, error) from error
             threading.Thread(target=_clear_up, args=(transition,), daemon=True).start()
             loop.transition = transition
         return transition

@@ -81,6 +81,7 @@ class Transition:
         self._old_request = old.request()
         self._request = _join(self._old_request, new.request())
         self._reopens = not _covers(self._old_request, self._request)
+        self._prepared = False
         self._find_joints()
 
     def _find_joints(self) -> None:
@@ -96,6 +97,17 @@ class Transition:
             self._shared.append((base, old_values, after & before))
         lost = [joint.name in old and joint.name not in new for joint in body.joints]
         self._lost = np.array(lost, dtype=bool)
+
+    def prepare(self) -> None:
+        """Have the robot find what the new host needs; in the thread that asks, before a tick.
+
+        Raises:
+            HardwareError: it is not there.
+        """
+        prepare = getattr(self._hardware, 'prepare', None)
+        if self._reopens and prepare is not None:
+            prepare(self._request)
+            self._prepared = True
 
     def control(self, tick: int, time: float) -> bool:
         """Call both, and mix their commands.
@@ -175,6 +187,8 @@ class Transition:
         if self._has_begun:
             self.old.set_modes()
             self._open(self._old_request)
+        elif self._prepared:
+            self._hardware.open(self._old_request)
         self._end(self.old)
 
     def withdraw(self, error: CnoidControlError) -> None:

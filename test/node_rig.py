@@ -1,0 +1,142 @@
+"""The node and the simulated robot as processes, and how tests ask them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from lifecycle_msgs.srv import ChangeState, GetState
+from mujoco_rig import ARM
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+CONTROLLERS = Path(__file__).with_name('ros_controllers.py')
+CONFIG = """
+/**:
+  ros__parameters:
+    robot: {{model: {model}, root: fixed, posture: [0.3, -0.2]}}
+    rate: 500.0
+    controller: {controllers}:Hold
+    hold: {{kp: 300}}
+    hardware:
+      type: mujoco
+      mujoco: {{floor: false}}
+      ros2_control: {{lock_step: true, startup_timeout: {timeout}}}
+cnoid_control_mujoco:
+  ros__parameters: {{pacing: lockstep, real_time_factor: 0.0}}
+"""
+
+
+def write_config(folder: Path, timeout: float = 20.0) -> Path:
+    """Write the model of the arm and a configuration of it; returns the configuration's file."""
+    model = folder / 'arm.urdf'
+    model.write_text(ARM)
+    config = folder / 'node.yaml'
+    config.write_text(CONFIG.format(model=model, controllers=CONTROLLERS, timeout=timeout))
+    return config
+
+
+class NodeRig:
+    """Starts the processes on the test's domain and calls the node's services."""
+
+    def __init__(self, node, spin_until, start_process, config, namespace=''):
+        """Prepare; nothing is started."""
+        self.node, self.spin_until = node, spin_until
+        self._start_process = start_process
+        self._config = config
+        self._namespace = namespace
+        self.name = f'{namespace}/cnoid_control'
+        self._clients = {}
+
+    def start_robot(self, *arguments):
+        """Start the simulated robot."""
+        return self._start('cnoid_control.ros.mujoco_node', arguments)
+
+    def start_node(self, *arguments):
+        """Start the node."""
+        self.process = self._start('cnoid_control.ros.node', arguments)
+        return self.process
+
+    def _start(self, module, arguments):
+        words = ['--ros-args', '--params-file', str(self._config), *arguments]
+        if self._namespace:
+            words += ['-r', f'__ns:={self._namespace}']
+        return self._start_process(module, *words)
+
+    @property
+    def log(self):
+        """What the node has said."""
+        return self.process.log_path.read_text()
+
+    def call(self, kind, name, timeout=30.0, **fields):
+        """Call a service of the node and return its answer."""
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = self.node.create_client(kind, f'{self.name}/{name}')
+        assert self.spin_until(client.service_is_ready, timeout=timeout), name
+        future = client.call_async(kind.Request(**fields))
+        assert self.spin_until(future.done, timeout=timeout), f'{name}: {self.log}'
+        return future.result()
+
+    def trigger(self, name):
+        """Call a std_srvs/Trigger service: success and message."""
+        answer = self.call(Trigger, name)
+        return answer.success, answer.message
+
+    def state(self):
+        """Return the label of the node's state."""
+        return self.call(GetState, 'get_state').current_state.label
+
+    def change_state(self, transition):
+        """Ask for a transition by its number; whether it was taken."""
+        request = ChangeState.Request()
+        request.transition.id = transition
+        return self.call(ChangeState, 'change_state', transition=request.transition).success
+
+    def wait_for_state(self, label, timeout=60.0):
+        """Wait until the node is in a state."""
+        deadline = time.monotonic() + timeout
+        while self.state() != label:
+            assert time.monotonic() < deadline, f'not {label}: {self.log}'
+            time.sleep(0.05)
+
+    def wait_for_log(self, words, timeout=60.0):
+        """Wait until the node has said something."""
+        assert self.spin_until(lambda: words in self.log, timeout=timeout), self.log
+
+    def wait_for_swap(self):
+        """Wait until the robot's time has gone on for longer than a swap takes."""
+        stamps = []
+        subscription = self.node.create_subscription(
+            JointState, f'{self.name}/joint_commands', lambda m: stamps.append(m.header.stamp), 10
+        )
+        assert self.spin_until(
+            lambda: (
+                stamps
+                and stamps[-1].sec + 1e-9 * stamps[-1].nanosec
+                > stamps[0].sec + 1e-9 * stamps[0].nanosec + 0.4
+            )
+        ), self.log
+        self.node.destroy_subscription(subscription)
+
+    def set(self, **parameters):
+        """Set parameters (dots as double underscores); success and reason of the first."""
+        values = [
+            Parameter(name.replace('__', '.'), value=value).to_parameter_msg()
+            for name, value in parameters.items()
+        ]
+        result = self.call(SetParameters, 'set_parameters', parameters=values).results[0]
+        return result.successful, result.reason
+
+    def get(self, name):
+        """Return the value of a parameter."""
+        answer = self.call(GetParameters, 'get_parameters', names=[name])
+        return Parameter.from_parameter_msg(
+            Parameter(name).to_parameter_msg().__class__(name=name, value=answer.values[0])
+        ).value
+
+    def describe(self, name):
+        """Return the descriptor of a parameter."""
+        return self.call(DescribeParameters, 'describe_parameters', names=[name]).descriptors[0]

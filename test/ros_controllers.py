@@ -1,0 +1,107 @@
+"""Controllers for the tests of the node, found by file and class."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control import SimpleController, StateFlag, parameter
+from cnoid_control.plugin.messages import JointValues, Trigger, Value
+
+
+class Hold(SimpleController):
+    """Holds the initial posture by PD control of joint torques."""
+
+    @dataclass
+    class Parameters:
+        """Options."""
+
+        kp: float = parameter(300.0, 'stiffness', unit='N m/rad', minimum=0.0, maximum=1000.0)
+        kd: float = parameter(20.0, 'damping', unit='N m s/rad', minimum=0.0)
+        mode: str = parameter('effort', 'command mode', choices=('effort', 'position'))
+        fail: str = parameter('', 'phase that fails')
+        raises: bool = parameter(False, 'whether control() raises')
+        hangs: float = parameter(0.0, 'time for which control() hangs once', unit='s')
+        bad: bool = parameter(False, 'whether the commands are not numbers')
+
+    def configure(self, config):
+        """Fail where told."""
+        return config.parameters.fail != 'configure'
+
+    def initialize(self, io):
+        """Enable everything."""
+        self.given, self.body = io.parameters, io.body
+        if self.given.fail == 'initialize':
+            raise RuntimeError('no will to begin')
+        mode = StateFlag.JOINT_EFFORT
+        if self.given.mode == 'position':
+            mode = StateFlag.JOINT_DISPLACEMENT
+        for joint in self.body.joints:
+            joint.actuation_mode = mode
+            io.enable_io(joint)
+            io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
+        self.q_ref = self.body.q.copy()
+        self.values = io.mailbox('offset', Value)
+        self.targets = io.mailbox('targets', JointValues)
+        self.homing = io.mailbox('home', Trigger)
+        self.q_start = self.q_ref.copy()
+        return True
+
+    def start(self):
+        """Fail where told."""
+        return self.given.fail != 'start'
+
+    def control(self):
+        """One tick of PD control."""
+        given = self.given
+        if given.raises:
+            raise RuntimeError('a bug')
+        if given.hangs:
+            duration, given.hangs = given.hangs, 0.0
+            time.sleep(duration)
+        offset = self.values.take_latest()
+        if offset is not None:
+            self.q_ref[:] = self.q_start + offset.value
+        target = self.targets.take_latest()
+        if target is not None:
+            for name, value in zip(target.names, target.position, strict=True):
+                self.q_ref[self.body.joint(name).joint_id] = value
+        if self.homing.take_latest() is not None:
+            self.q_ref[:] = self.q_start
+        self.body.u[:] = (self.q_ref - self.body.q) * given.kp - self.body.dq * given.kd
+        self.body.q_target[:] = self.q_ref
+        if given.bad:
+            self.body.u[0] = np.nan
+        return True
+
+    def update_parameters(self, parameters):
+        """Take over gains; a stiffness of 13 is refused."""
+        if parameters.kp == 13.0:
+            raise ValueError('13 is unlucky')
+        self.given = parameters
+
+
+class Other(Hold):
+    """The same under another name, to be swapped to."""
+
+
+class ByPosition(Hold):
+    """Holds by joint positions."""
+
+    @dataclass
+    class Parameters(Hold.Parameters):
+        """Options."""
+
+        mode: str = parameter('position', 'command mode', choices=('effort', 'position'))
+
+
+class Broken(Hold):
+    """Cannot begin."""
+
+    @dataclass
+    class Parameters(Hold.Parameters):
+        """Options."""
+
+        fail: str = parameter('initialize', 'phase that fails')
