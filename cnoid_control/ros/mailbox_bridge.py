@@ -66,6 +66,7 @@ class MailboxBridge:
 
     def _subscribe(self, mailbox: Mailbox[Any]) -> None:
         type_name, convert = CONVERTERS[mailbox.kind]
+
         def receive(message: Any) -> None:
             try:
                 mailbox.post(convert(message))
