@@ -12,6 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from cnoid_control.ros.command_encoder import JointStateEncoder
 from cnoid_control.ros.command_outlet import COMMAND_QOS
 from cnoid_control.ros.fast_path import Outbox
+from cnoid_control.ros.loop_statistics import LoopStatistics
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.watchdog import Watchdog
 
@@ -29,6 +30,9 @@ class CommandMonitor:
 
     `~/joint_commands` has the stamp of the state that the commands answer; while it comes, the
     loop is alive. A message without joints says that it has ended in order.
+
+    Attributes:
+        statistics: how regularly the loop ticks.
     """
 
     def __init__(self, node: Node, hardware: Ros2ControlHardware, guard: Watchdog) -> None:
@@ -47,6 +51,7 @@ class CommandMonitor:
         ]
         self._end = JointStateEncoder((), ())
         self._outbox = Outbox(node, JointState, '~/joint_commands', COMMAND_QOS)
+        self.statistics = LoopStatistics(hardware.time_step)
         self._node = node
         self._hardware = hardware
         self._guard = guard
@@ -94,6 +99,7 @@ class CommandMonitor:
             target[:] = source[self._ids]
         self._outbox.send(self._encoder.encode(self._hardware.stamp))
         if self._hardware.is_fresh:
+            self.statistics.tick(self._hardware.arrival, duration, self._hardware.dt)
             self._guard.tick_took(duration, self._hardware.time_step)
 
     def beat(self) -> None:

@@ -26,6 +26,7 @@ from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
+from cnoid_control.ros.diagnostics import Diagnostics
 from cnoid_control.ros.parameter_schema import declare_schema, nested_values, plain_value
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.scheduling import request_realtime
@@ -47,6 +48,7 @@ from cnoid_control.ros.sim_controller_server import (
     watch_activity,
 )
 from cnoid_control.ros.sim_device_table import publisher_class
+from cnoid_control.ros.sim_diagnostics import SimulationDiagnostics
 from cnoid_control.ros.sim_loop import SimulationLoop
 from cnoid_control.ros.sim_pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim_parameters import TOPIC, SimulationParameters
@@ -136,6 +138,8 @@ class MujocoNode(Node):
         else:
             self._serve_controllers()
         self._serve()
+        watch = SimulationDiagnostics(self.loop, self._active_inputs)
+        self._diagnostics = Diagnostics(self, watch.collect, watch.statistics, self.body.name)
         self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
         self._failure = ''
 

@@ -20,9 +20,11 @@ from std_srvs.srv import Trigger
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.config_parameters import ConfigParameters
 from cnoid_control.ros.control_session import ControlSession
+from cnoid_control.ros.diagnostics import Diagnostics
 from cnoid_control.ros.fast_path import GONE
 from cnoid_control.ros.mailbox_bridge import MailboxBridge
 from cnoid_control.ros.node_arguments import wanted_priority
+from cnoid_control.ros.node_diagnostics import NodeDiagnostics
 from cnoid_control.ros.scheduling import request_realtime
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
@@ -52,6 +54,8 @@ class ControlNode(LifecycleNode):
         self._guard_transitions()
         self._bridge = MailboxBridge(self)
         self.options = ConfigParameters(self)
+        watch = NodeDiagnostics(lambda: self.session)
+        self._diagnostics = Diagnostics(self, watch.collect, watch.statistics)
         for name, action in (
             ('pause', lambda session: session.pause()),
             ('resume', lambda session: session.resume()),
