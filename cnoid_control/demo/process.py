@@ -1,0 +1,58 @@
+"""The processes of the demonstration."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.share import shared_file
+
+CONFIG = 'sr1_pd'
+
+
+class DemoFailed(CnoidControlError):
+    """The demonstration did not go as it should."""
+
+
+class Process:
+    """One of the two processes, its output in a file."""
+
+    def __init__(self, module: str, domain: int, log: Path, *parameters: str) -> None:
+        """Start a module of cnoid_control.ros with the demonstration's configuration."""
+        self.module = module
+        self.log = log
+        config = str(shared_file('config', CONFIG, '.yaml'))
+        command = [sys.executable, '-m', f'cnoid_control.ros.{module}', '--ros-args']
+        command += ['--params-file', config]
+        for parameter in parameters:
+            command += ['-p', parameter]
+        variables = {'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
+        with log.open('w') as output:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, **variables}, stdout=output, stderr=subprocess.STDOUT
+            )
+
+    def check(self) -> None:
+        """Raise DemoFailed if it has ended."""
+        status = self._process.poll()
+        if status is not None:
+            raise DemoFailed(f'{self.module} has ended with status {status}:\n{self.tail()}')
+
+    def tail(self) -> str:
+        """Return the last lines of its output."""
+        lines = self.log.read_text(errors='replace').splitlines()[-8:]
+        return '\n'.join(f'  {line}' for line in lines)
+
+    def stop(self) -> None:
+        """Ask it to end, and make it end if it does not."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()

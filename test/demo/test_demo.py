@@ -1,0 +1,51 @@
+"""The demonstration itself, and what it does when something is wrong."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+pytest.importorskip('mujoco', reason='needs MuJoCo')
+
+from cnoid_control.demo.__main__ import bar
+from cnoid_control.demo.process import DemoFailed, Process
+
+
+def test_sr1_stands_with_the_node_in_the_loop(tmp_path):
+    """The demonstration ends well, with its table, the picture, the plot and the logs."""
+    command = [sys.executable, '-m', 'cnoid_control.demo', '--duration', '0.4']
+    result = subprocess.run(
+        [*command, '--out', str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    for row in ('posture error', 'tilt', 'force in both ankles', 'latency', 'real-time factor'):
+        assert row in result.stdout
+    for name in ('sr1.png', 'demo.png', 'log/simulator.log', 'log/node.log'):
+        assert (tmp_path / name).stat().st_size > 0
+
+
+def check_until_it_fails(process):
+    """Check again and again, for a minute."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        process.check()
+        time.sleep(0.1)
+
+
+def test_a_process_that_ends_is_reported_with_what_it_said(ros_domain, tmp_path):
+    """The reason that a process gives before it ends is shown."""
+    process = Process('mujoco_node', ros_domain, tmp_path / 'log', 'robot.model:=missing.urdf')
+    try:
+        with pytest.raises(DemoFailed, match=r'(?s)mujoco_node has ended .*missing\.urdf'):
+            check_until_it_fails(process)
+    finally:
+        process.stop()
+
+
+def test_the_bar_fills():
+    """The line of progress goes from empty to full and stays full."""
+    assert bar(0.0, 4) == '░░░░'
+    assert bar(0.5, 4) == '██░░'
+    assert bar(1.3, 4) == '████'
