@@ -186,14 +186,15 @@ class ControlSession:
         guard, given = self.guard, self.config.parameters.watchdog
         guard.forget_watches()
         if self.hardware.parameters.lock_step:
-            # The robot's time stands still while it waits: only a dead one is late.
+            # The robot's time stands still while it waits: only a dead one is late, and one that
+            # does not receive the commands sends no next state.
             patience = self.hardware.state_timeout
             guard.watch_age('state_age', 'joint states', patience, given.state_action)
         else:
             guard.watch_states()
             for device in sorted(self._watched_devices):
                 guard.watch_device(device)
-        guard.watch_subscribers()
+            guard.watch_subscribers()
         self.hardware.watchdog = self.guard
         self.guard.start()
 
