@@ -1,0 +1,47 @@
+"""Both nodes in lock-step, in processes of their own: a slow machine changes nothing."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='needs MuJoCo')
+
+SIMULATOR = ('-p', 'pacing:=lockstep', '-p', 'real_time_factor:=0.0')
+
+
+@pytest.fixture
+def observer(ros_domain):
+    """Return an observer of two of SR1's joints."""
+    from cnoid_control.ros.robot_observer import RobotObserver
+
+    observer = RobotObserver(
+        ros_domain,
+        ['LLEG_KNEE', 'RLEG_KNEE'],
+        'cnoid_control_mujoco/root',
+        'cnoid_control/joint_commands',
+        [],
+    )
+    yield observer
+    observer.close()
+
+
+def test_watches_on_the_wall_clock_do_not_stop_a_robot_in_lock_step(start_process, observer, root):
+    """With thresholds far below what any machine holds, the robot is still controlled."""
+    config = ('--ros-args', '--params-file', str(root / 'config' / 'sr1_pd.yaml'))
+    impatient = ('subscriber_time:=0.001', 'state_age:=0.001', 'grace:=0.0')
+    watchdog = [word for entry in impatient for word in ('-p', f'watchdog.{entry}')]
+    start_process('cnoid_control.ros.mujoco_node', *config, *SIMULATOR)
+    node = start_process(
+        'cnoid_control.ros.node',
+        *config,
+        *('-p', 'hardware.ros2_control.lock_step:=true'),
+        *watchdog,
+    )
+    deadline = time.monotonic() + 90
+    while not observer.samples or observer.samples[-1].time < 0.3:
+        assert time.monotonic() < deadline, node.log_path.read_text()
+        assert node.poll() is None, node.log_path.read_text()
+        observer.look(0.1)
+    assert 'limit' not in node.log_path.read_text()
+    assert np.abs(observer.samples[-1].q - 0.0785).max() < 0.05
