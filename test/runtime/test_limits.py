@@ -164,7 +164,9 @@ def test_commands_follow_the_rules_of_each_joint(
     body.q[:] = [
         rng.uniform(1.1 * j.lower, 1.1 * j.upper) if j.lower > -9 else 0.0 for j in joints
     ]
-    limiter = CommandLimiter(body, parameters_of(joints, recovery_velocity=0.4, max_excess=1e9), DT)
+    limiter = CommandLimiter(
+        body, parameters_of(joints, recovery_velocity=0.4, max_excess=1e9), DT
+    )
     command = getattr(body, ARRAY[mode])
     last = {StateFlag.JOINT_DISPLACEMENT: body.q, StateFlag.JOINT_VELOCITY: body.dq}.get(
         mode, np.zeros(12)
