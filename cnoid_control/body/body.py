@@ -54,6 +54,7 @@ class Body(BodyMotion):
         kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
         q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
+        configuration: root_q and the displacements of all joints in one array.
         root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
             view to read from, set the pose through `root_link`.
         root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).

@@ -53,7 +53,7 @@ class BodyMotion:
     Attributes:
         tree: links and pinocchio model, shared by clones.
         model, data: pinocchio's model and the results of its last call.
-        joint_arrays, root_q, root_motion, external_wrenches, q, ...: see `Body`.
+        joint_arrays, configuration, root_q, root_motion, external_wrenches, q, ...: see `Body`.
     """
 
     q: np.ndarray = _joint_array('q')
@@ -86,6 +86,7 @@ class BodyMotion:
         # indexing turns all of them into pinocchio's order.
         self._packed = np.zeros(ROOT_NQ + ROOT_NV + 2 * tree.num_slots)
         positions, velocities = np.split(self._packed, [ROOT_NQ + tree.num_slots])
+        self.configuration = positions
         self.root_q = positions[:ROOT_NQ]
         self.root_q[-1] = 1.0
         self._root_v = velocities[:ROOT_NV].reshape(2, 3)
@@ -261,18 +262,12 @@ class BodyMotion:
         motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
         return motion.angular if row else motion.linear
 
-    def set_root_pose(self, p: np.ndarray, quaternion: np.ndarray, R: np.ndarray) -> None:
-        """Put the root where a simulator says it is, in the cheapest way.
+    def set_root_axes(self, R: np.ndarray) -> None:
+        """Take the root's axes from an array of a simulator, which may change it later.
 
-        Args:
-            p: position in the world [m], shape (3,).
-            quaternion: orientation w x y z of unit length, shape (4,).
-            R: the same orientation as a matrix, shape (3, 3).
+        For simulators, which write `root_q` themselves; everybody else sets `root_link.R`.
         """
-        self.root_q[:3] = p
-        self.root_q[3:6] = quaternion[1:]
-        self.root_q[6] = quaternion[0]
-        self._root_R = R.copy()
+        self._root_R = R
 
     def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
         """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import mujoco
 import numpy as np
 
@@ -21,7 +24,7 @@ COMMAND_OF_MODE = {
 # Share of the step's stability bound that a servo's stiffness may take.
 SERVO_MARGIN = 0.5
 
-Index = slice | np.ndarray
+Call = Callable[[], object]
 
 
 class JointCommands:
@@ -32,6 +35,10 @@ class JointCommands:
     a PID actuator (all three at once).
     A command written in tick k acts in the physics of tick k + 1, or of tick k where the link is
     in no-delay mode.
+
+    Attributes:
+        writes: calls that take over the body's commands; those in no-delay mode act from then on.
+        latches: calls that let the others act from then on, made when a tick is over.
     """
 
     def __init__(
@@ -50,10 +57,10 @@ class JointCommands:
         self._step = mapping.model.opt.timestep
         self._stiffness, self._damping = _servo_gains(mapping, parameters)
         self._command = np.zeros(mapping.slots.size)
-        self._copies: list[tuple[Index, np.ndarray, Index]] = []
         self._velocity = np.zeros(0, dtype=np.intp)
         self._pid: PidActuators | None = None
-        self._set_delay(np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp))
+        self.writes: list[Call] = []
+        self.latches: list[Call] = []
 
     def open(self, request: IORequest) -> None:
         """Set the actuators up for the requested modes and take over the present commands.
@@ -64,14 +71,12 @@ class JointCommands:
         modes = self._modes(request)
         slots = self._mapping.slots
         self._set_gains(modes)
-        self._copies = []
+        self.writes, self.latches = [], []
         for mode, name in COMMAND_OF_MODE.items():
             rows = np.flatnonzero(modes == mode)
             if rows.size:
                 commands = self._body.joint_arrays[name]
-                self._copies.append(
-                    (_index(rows, slots.size), commands, _index(slots[rows], commands.size))
-                )
+                self.writes.append(copying(self._command, rows, commands, slots[rows]))
         # Velocity servos hold a target position of their own.
         self._velocity = np.flatnonzero(modes == StateFlag.JOINT_VELOCITY)
         self._target = self._body.joint_arrays['q'][slots[self._velocity]]
@@ -84,13 +89,30 @@ class JointCommands:
         at_once = np.array([name in request.no_delay for name in names], dtype=bool)
         pid = modes == StateFlag.JOINT_PID
         commanded = (modes != 0) & ~pid
-        self._set_delay(np.flatnonzero(commanded & ~at_once), np.flatnonzero(commanded & at_once))
+        self._add_apply(self.latches, np.flatnonzero(commanded & ~at_once))
+        self._add_apply(self.writes, np.flatnonzero(commanded & at_once))
         self._pid = None
         if pid.any():
             rows = np.flatnonzero(pid)
             self._pid = PidActuators(self._mapping, self._data, self._body, rows, at_once[rows])
-        self.write()
-        self._apply(self._later)
+            self.writes.append(self._pid.write)
+            self.latches.append(self._pid.latch)
+        for call in (*self.writes, *self.latches):
+            call()
+
+    def _add_apply(self, calls: list[Call], rows: np.ndarray) -> None:
+        """Add the call that lets the commands taken over last act on these actuators."""
+        if not rows.size:
+            return
+        calls.append(copying(self._ctrl, rows, self._command, rows))
+        served = np.isin(self._velocity, rows)
+        if served.any():
+            calls.append(partial(self._set_rates, np.flatnonzero(served)))
+
+    def _set_rates(self, served: np.ndarray) -> None:
+        """Let velocity servos (by place among them) go on at the commanded velocities."""
+        self._rate[served] = self._command[self._velocity[served]]
+        self._ctrl[self._velocity] = self._target
 
     def _modes(self, request: IORequest) -> np.ndarray:
         modes = np.zeros(self._mapping.slots.size, dtype=int)
@@ -113,37 +135,10 @@ class JointCommands:
         bias[:, 1] = np.where(servo, -self._stiffness, 0.0)
         bias[:, 2] = np.where(servo, -self._damping, 0.0)
 
-    def _set_delay(self, later: np.ndarray, at_once: np.ndarray) -> None:
-        size = self._mapping.slots.size
-        self._later: Index | None = _index(later, size) if later.size else None
-        self._at_once: Index | None = _index(at_once, size) if at_once.size else None
-
-    def write(self) -> None:
-        """Take over the body's commands; those in no-delay mode act from now on."""
-        for rows, commands, slots in self._copies:
-            self._command[rows] = commands[slots]
-        if self._at_once is not None:
-            self._apply(self._at_once)
-        if self._pid is not None:
-            self._pid.write()
-
-    def latch(self) -> None:
-        """Let the commands of the last `write` act from now on; called when a tick is over."""
-        if self._later is not None:
-            self._apply(self._later)
-        if self._pid is not None:
-            self._pid.latch()
-
-    def _apply(self, rows: Index | None) -> None:
-        if rows is None:
-            return
-        self._ctrl[rows] = self._command[rows]
-        if self._velocity.size:
-            moved = np.zeros(self._command.size, dtype=bool)
-            moved[rows] = True
-            chosen = moved[self._velocity]
-            self._rate[chosen] = self._command[self._velocity[chosen]]
-            self._ctrl[self._velocity] = self._target
+    @property
+    def integrates(self) -> bool:
+        """Whether `integrate` has anything to do."""
+        return self._velocity.size > 0 or self._pid is not None
 
     def integrate(self) -> None:
         """Move the targets of velocity servos and the integrals of PIDs by one physics step."""
@@ -155,10 +150,16 @@ class JointCommands:
             self._pid.integrate()
 
 
-def _index(rows: np.ndarray, size: int) -> Index:
-    """Slice where the rows are 0 to size - 1: copying through one is much cheaper."""
-    whole = rows.size == size and np.array_equal(rows, np.arange(size))
-    return slice(None) if whole else rows
+def copying(target: np.ndarray, to: np.ndarray, source: np.ndarray, of: np.ndarray) -> Call:
+    """Cheapest call that does target[to] = source[of]."""
+    everything = np.arange(target.size)
+    if np.array_equal(to, everything) and np.array_equal(of, np.arange(source.size)):
+        return partial(target.__setitem__, Ellipsis, source)
+
+    def copy() -> None:
+        target[to] = source[of]
+
+    return copy
 
 
 def _servo_gains(

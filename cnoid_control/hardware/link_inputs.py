@@ -59,6 +59,16 @@ class LinkInputs:
         """Whether link accelerations are read: MuJoCo finds them on request only."""
         return bool(self._accelerations)
 
+    @property
+    def reads_forces(self) -> bool:
+        """Whether `take_forces` has anything to do."""
+        return bool(self._accelerations or self._touched)
+
+    @property
+    def reads_motion(self) -> bool:
+        """Whether `take_motion` has anything to do."""
+        return bool(self._positions or self._twists)
+
     def take_forces(self) -> None:
         """Copy accelerations and contacts of the physics step that has just ended."""
         if self._touched:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 
 import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.hardware.disturbance import Disturbance
+from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch, UnknownDevice
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.joint_commands import JointCommands
@@ -30,6 +32,11 @@ DIVERGENCE = {
 
 # Names of the joints' own sensors in the options.
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
+
+# Looked up once: they are called in every tick.
+step1, step2 = mujoco.mj_step1, mujoco.mj_step2
+
+Call = Callable[[], object]
 
 logger = logging.getLogger(__name__)
 # Otherwise MuJoCo writes its warnings to a file of its own in the current folder.
@@ -93,18 +100,46 @@ class MujocoHardware:
                 raise UnknownDevice(name, known)
 
     def _bind(self) -> None:
-        """Cache the views that every tick uses."""
-        data, mapping, arrays = self.data, self._mapping, self.body.joint_arrays
-        size = arrays['q'].size
-        # Without holes in the joint ids a take into the body's own array is all there is to do.
-        self._slots = None if mapping.slots.size == size else mapping.slots
-        self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
-        self._q, self._dq, self._ddq, self._u = self._joint_values.values()
+        """Prepare the calls that take the state over: in each tick they are only made."""
+        data, mapping, body = self.data, self._mapping, self.body
+        arrays = body.joint_arrays
         self._qpos, self._qvel = data.qpos, data.qvel
-        self._root_position, self._root_quaternion = data.qpos[:3], data.qpos[3:7]
-        self._root_velocity, self._root_spin = data.qvel[:3], data.qvel[3:6]
-        self._root_rotation = data.xmat[mapping.links[0]].reshape(3, 3)
-        self._warnings = [(what, data.warning[int(kind)]) for what, kind in DIVERGENCE.items()]
+        self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
+        self._bad_command = data.warning[int(mujoco.mjtWarning.mjWARN_BADCTRL)]
+        self._bad_acceleration = data.warning[int(mujoco.mjtWarning.mjWARN_BADQACC)]
+        if mapping.free_root:
+            # MuJoCo's quaternion is w x y z, the body's x y z w.
+            root = np.array([0, 1, 2, 4, 5, 6, 3])
+            self._take_q: Call = self._gather(
+                data.qpos, np.concatenate([root, mapping.qpos]), body.configuration, root.size
+            )
+        else:
+            self._take_q = self._gather(data.qpos, mapping.qpos, arrays['q'])
+        self._take_dq = self._gather(data.qvel, mapping.dofs, arrays['dq'])
+        self._take_root: list[Call] = []
+        if mapping.free_root:
+            root_link = mapping.links[0]
+            v, w = body.root_motion
+            self._take_root = [
+                partial(body.set_root_axes, data.xmat[root_link].reshape(3, 3)),
+                partial(v.__setitem__, Ellipsis, data.qvel[:3]),
+                # The first three numbers of cvel are the angular velocity in world axes.
+                partial(w.__setitem__, Ellipsis, data.cvel[root_link, :3]),
+            ]
+
+    def _gather(
+        self, source: np.ndarray, addresses: np.ndarray, target: np.ndarray, ahead: int = 0
+    ) -> Call:
+        """Call that copies from addresses; `target` begins with `ahead` values, then the slots."""
+        if addresses.size == target.size:
+            return partial(source.take, addresses, None, target, 'clip')
+        # There are holes in the joint ids.
+        rows = np.concatenate([np.arange(ahead), ahead + self._mapping.slots])
+
+        def scatter() -> None:
+            target[rows] = source[addresses]
+
+        return scatter
 
     def open(self, request: IORequest) -> None:
         """Set up what is read and commanded; called again, it changes that while running.
@@ -117,30 +152,64 @@ class MujocoHardware:
         if self._tick == 0:
             self._initial = self.body.save_state()
             self._set_state()
-        self._request = request
-        flags = StateFlag.NONE
-        for flag in request.inputs.values():
-            flags |= flag
-        self._reads_acceleration = bool(flags & StateFlag.JOINT_ACCELERATION)
-        self._reads_effort = bool(flags & StateFlag.JOINT_EFFORT)
         known = [device.name for device in self.body.devices]
         for name in request.devices:
             if name not in known:
                 raise UnknownDevice(name, known)
-        self._joint_errors = [
-            (values, Disturbance(name, values.size, errors, self.time_step, self.parameters.seed))
-            for name, values in self._joint_values.items()
-            if (errors := self.parameters.sensors.get(name)) is not None
-        ]
+        self._request = request
         self._commands.open(request)
         self._outputs.open(request)
         self._inputs.open(request)
         self._sensors.open(request.devices)
         self._vision.open(request.devices, self.time)
         self._enable_sensors(self._inputs.reads_acceleration or self._sensors.active)
+        self._compile(request)
         mujoco.mj_forward(self.model, self.data)
         self._inputs.take_forces()
-        self._take_state()
+        for call in self._after:
+            if call != self._look:
+                call()
+
+    def _compile(self, request: IORequest) -> None:
+        """List the calls of a tick, so that what was not requested costs nothing."""
+        outputs, inputs, commands = self._outputs, self._inputs, self._commands
+        flags = StateFlag.NONE
+        for flag in request.inputs.values():
+            flags |= flag
+        data, mapping, values = self.data, self._mapping, self._joint_values
+        self._before: list[Call] = [outputs.apply] if outputs.active else []
+        self._between: list[Call] = [commands.integrate] if commands.integrates else []
+        forces = [inputs.take_forces] if inputs.reads_forces else []
+        # At the end of a tick's physics: what belongs to it, then the commands for the next.
+        self._at_end: list[Call] = [*self._between, *forces, *commands.latches]
+        self._writes: list[Call] = list(commands.writes)
+        if outputs.active:
+            self._at_end.append(outputs.latch)
+            self._writes.append(outputs.write)
+        self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
+        if flags & StateFlag.JOINT_ACCELERATION:
+            self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))
+        if flags & StateFlag.JOINT_EFFORT:
+            self._after.append(self._gather(data.qfrc_actuator, mapping.dofs, values['u']))
+        for name, errors in self.parameters.sensors.items():
+            if name in values:
+                self._after.append(self._disturb(name, errors))
+        if inputs.reads_motion:
+            self._after.append(inputs.take_motion)
+        if self._sensors.active:
+            self._after.append(self._sensors.take)
+        if self._vision.active:
+            self._after.append(self._look)
+
+    def _disturb(self, name: str, errors: DisturbanceParameters) -> Call:
+        """Call that makes one of the joints' own sensors err."""
+        values = self._joint_values[name]
+        disturbance = Disturbance(name, values.size, errors, self.time_step, self.parameters.seed)
+
+        def disturb() -> None:
+            values[:] = disturbance.apply(values)
+
+        return disturb
 
     def _enable_sensors(self, enabled: bool) -> None:
         """Let MuJoCo evaluate its sensors, and with them the accelerations of links, or not."""
@@ -178,61 +247,47 @@ class MujocoHardware:
         """Run the physics of a tick and take the state over."""
         if self._fresh:
             self._fresh = False
-            self._vision.take(self.time)
+            self._look()
             return True
-        model, data = self.model, self.data
-        for step in range(self._steps):
-            # A step is split so that kinematics and sensors are up to date when it is over:
-            # step2 ends the step with the controls, step1 begins the next one.
-            if self._outputs.active:
-                self._outputs.apply()
-            mujoco.mj_step2(model, data)
-            self._commands.integrate()
-            if step == self._steps - 1:
-                self._inputs.take_forces()
-                self._commands.latch()
-                self._outputs.latch()
-            mujoco.mj_step1(model, data)
+        for _ in range(self._steps - 1):
+            self._step()
+        # A step is split so that kinematics and sensors are up to date when it is over: step2
+        # ends it with the controls, step1 begins the next one.
+        for call in self._before:
+            call()
+        step2(self.model, self.data)
+        for call in self._at_end:
+            call()
+        step1(self.model, self.data)
         self._tick += 1
         self.time = self._tick * self.time_step
-        for what, warning in self._warnings:
-            if warning.number:
-                raise SimulationDiverged(what, self.time)
-        self._take_state()
-        if self._vision.active:
-            self._vision.take(self.time)
+        if self._bad_acceleration.number or self._bad_command.number:
+            self._report_divergence()
+        for call in self._after:
+            call()
         return True
 
-    def _take_state(self) -> None:
-        mapping = self._mapping
-        self._gather(self._qpos, mapping.qpos, self._q)
-        self._gather(self._qvel, mapping.dofs, self._dq)
-        if self._reads_acceleration:
-            self._gather(self.data.qacc, mapping.dofs, self._ddq)
-        if self._reads_effort:
-            self._gather(self.data.qfrc_actuator, mapping.dofs, self._u)
-        if mapping.free_root:
-            body = self.body
-            rotation = self._root_rotation
-            body.set_root_pose(self._root_position, self._root_quaternion, rotation)
-            body.root_motion[0] = self._root_velocity
-            np.dot(rotation, self._root_spin, out=body.root_motion[1])
-        for values, errors in self._joint_errors:
-            values[:] = errors.apply(values)
-        self._inputs.take_motion()
-        self._sensors.take()
+    def _step(self) -> None:
+        """Run a physics step within a tick."""
+        for call in self._before:
+            call()
+        step2(self.model, self.data)
+        for call in self._between:
+            call()
+        step1(self.model, self.data)
 
-    def _gather(self, source: np.ndarray, addresses: np.ndarray, target: np.ndarray) -> None:
-        if self._slots is None:
-            source.take(addresses, out=target, mode='clip')
-        else:
-            target[self._slots] = source[addresses]
+    def _look(self) -> None:
+        self._vision.take(self.time)
+
+    def _report_divergence(self) -> None:
+        for what, kind in DIVERGENCE.items():
+            if self.data.warning[int(kind)].number:
+                raise SimulationDiverged(what, self.time)
 
     def write(self) -> None:
         """Take the body's commands over."""
-        self._commands.write()
-        if self._outputs.active:
-            self._outputs.write()
+        for call in self._writes:
+            call()
 
     def close(self) -> None:
         """Free what draws pictures."""
