@@ -6,11 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from cnoid_control.cli.bench_command import BENCH
+from cnoid_control.cli.convert_command import CONVERT
+from cnoid_control.cli.list_command import LIST
+from cnoid_control.cli.new_command import NEW
 from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN, REPLAY)
+COMMANDS = (RUN, LIST, NEW, CONVERT, REPLAY, BENCH)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.hardware.registry import hardware_names, observable_devices
+from cnoid_control.hardware.registry import KINDS, hardware_names, observable_devices
 from cnoid_control.plugin.registry import instance_name
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.runtime.config_file import parse_value
@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument('--hardware', choices=hardware_names(), help='what to run on')
     parser.add_argument(
-        '--duration', metavar='S', type=float, default=math.inf, help='time to run for [s]'
+        '--duration',
+        metavar='S',
+        type=float,
+        help="time to run for [s]; where not given, the config's in a simulation",
     )
     parser.add_argument(
         '--real-time', action='store_true', help='at the pace of the clock on the wall'
@@ -98,9 +101,10 @@ def run(args: argparse.Namespace) -> int:
     loop.recorder = recorder
     if args.log or args.plot:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
-    progress = RunProgress(loop, monitor, args.duration, console)
+    duration = _duration(args.duration, config)
+    progress = RunProgress(loop, monitor, duration, console)
     with StopOnInterrupt(loop.request_stop), progress:
-        outcome = loop.run(args.duration, args.real_time)
+        outcome = loop.run(duration, args.real_time)
     summary = summarize(config, loop, monitor, outcome)
     if recorder is not None:
         summary |= recorder.report()
@@ -111,6 +115,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_summary(summary, Console())
     return 1 if outcome.exit == 'failed' else 0
+
+
+def _duration(given: float | None, config: RunConfig) -> float:
+    """Time to run for [s]; infinite for as long as the controllers and the robot go on."""
+    if given is not None:
+        return given
+    simulated = KINDS[config.hardware_type].simulated
+    return config.parameters.duration or math.inf if simulated else math.inf
 
 
 def _make_recorder(config: RunConfig, loop: ControlLoop, args: argparse.Namespace) -> Recorder:

@@ -20,12 +20,14 @@ class HardwareKind:
         hardware: `module:Class`; called with body, parameters and time step.
         parameters: `module:Class` of the dataclass of its options; the module is light to import.
         observable: classes of devices that it can measure for a mere onlooker at little cost.
+        simulated: whether its time is its own; else it goes with the clock on the wall.
     """
 
     description: str
     hardware: str
     parameters: str
     observable: tuple[str, ...] = ()
+    simulated: bool = True
 
 
 KINDS = {
@@ -45,6 +47,7 @@ KINDS = {
         'a robot behind ros2_control, through ROS 2 topics',
         'cnoid_control.ros.ros2_control_hardware:Ros2ControlHardware',
         'cnoid_control.ros.ros2_control_parameters:Ros2ControlParameters',
+        simulated=False,
     ),
     'replay': HardwareKind(
         'a recorded run, which goes as it went',

@@ -66,6 +66,12 @@ class RunParameters:
     active_control_only: bool = parameter(
         True, 'whether the run ends when every controller returns False in one tick'
     )
+    duration: float = parameter(
+        60.0,
+        'time after which `cnoid_control run` ends a simulated run; 0 for never',
+        unit='s',
+        minimum=0.0,
+    )
     strict: bool = parameter(
         False, 'whether to warn of what is read or written without having been enabled'
     )
@@ -123,7 +129,7 @@ def load_config(name: str | Path, overrides: Mapping[str, Any] | None = None) ->
     """Configuration from a file.
 
     Args:
-        name: path of a parameter file, or name of one in the package's config/.
+        name: path or name of a parameter file, see `find_config`.
         overrides: values that replace those of the file; nested, or with keys such as 'a.b'.
 
     Raises:
@@ -131,9 +137,26 @@ def load_config(name: str | Path, overrides: Mapping[str, Any] | None = None) ->
         InvalidConfigFile: it is no parameter file.
         ParameterError: a value is unknown, missing, of the wrong type or out of range.
     """
-    path = shared_file('config', name, '.yaml')
+    path = find_config(name)
     values = merge(read_parameter_file(path), overrides or {})
     return parse_config(values, path.stem, path.resolve().parent)
+
+
+def find_config(name: str | Path) -> Path:
+    """Parameter file by its path or name.
+
+    A name is looked for in the working folder (NAME.yaml, config/NAME.yaml, NAME/NAME.yaml) and
+    then in the package's config/.
+
+    Raises:
+        SharedFileNotFound: there is no such file.
+    """
+    path = Path(name)
+    here = (Path(f'{name}.yaml'), Path('config', f'{name}.yaml'), path / f'{path.name}.yaml')
+    for candidate in (path, *here):
+        if candidate.is_file():
+            return candidate
+    return shared_file('config', name, '.yaml')
 
 
 def parse_config(

@@ -1,0 +1,35 @@
+"""Finds the rows of the performance table."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import cnoid_control.bench
+from cnoid_control.bench.bench_row import BenchRow
+from cnoid_control.exceptions import CnoidControlError, choices
+
+
+class UnknownBenchRow(CnoidControlError):
+    """A row that does not exist."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        """Name the row and those that exist."""
+        super().__init__(f'unknown row {name!r}; {choices(known)}')
+
+
+def bench_rows(names: list[str] | None = None) -> list[BenchRow]:
+    """Rows by name; all of them where none is named.
+
+    Raises:
+        UnknownBenchRow: a name is not that of a row.
+    """
+    rows: dict[str, BenchRow] = {}
+    for module in sorted(pkgutil.iter_modules(cnoid_control.bench.__path__), key=lambda m: m.name):
+        if module.name.startswith('rows_'):
+            found = importlib.import_module(f'cnoid_control.bench.{module.name}')
+            rows |= {row.name: row for row in found.ROWS}
+    for name in names or ():
+        if name not in rows:
+            raise UnknownBenchRow(name, list(rows))
+    return [rows[name] for name in names] if names else list(rows.values())

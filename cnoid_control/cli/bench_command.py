@@ -1,0 +1,71 @@
+"""`cnoid_control bench`: the performance table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+
+from cnoid_control.cli.command import Command
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('rows', metavar='ROW', nargs='*', help='rows to measure; all where none')
+    parser.add_argument('--json', metavar='FILE', nargs='?', const='-', help='as JSON, to a file')
+    parser.add_argument('--repeats', type=int, help='turns of each pair')
+    parser.add_argument('--list', action='store_true', help='name the rows and stop')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure the rows and print the table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from cnoid_control.bench.measure import measure
+    from cnoid_control.bench.registry import bench_rows
+
+    rows = bench_rows(args.rows)
+    if args.list:
+        for row in rows:
+            print(f'{row.name}: {row.subject} / {row.reference}')
+        return 0
+    messages = Console(stderr=True)
+    results = []
+    for row in rows:
+        with messages.status(f'{row.name}: {row.subject}'):
+            results.append(measure(row, repeats=args.repeats))
+    report = {
+        'machine': platform.machine(),
+        'cores': os.cpu_count(),
+        'load': os.getloadavg()[0],
+        'python': platform.python_version(),
+        'rows': [result.to_dict() for result in results],
+    }
+    if args.json == '-':
+        print(json.dumps(report))
+        return 0
+    if args.json:
+        with open(args.json, 'w', encoding='utf-8') as file:
+            json.dump(report, file, indent=1)
+    table = Table(title='ratios of two things measured in one run; durations in µs, median / p99')
+    for title in ('row', 'subject', 'reference', 'ratio', 'goal', 'subject µs', 'reference µs'):
+        table.add_column(title, justify='right' if 'µs' in title else 'left')
+    for result in results:
+        style = 'green' if result.reached else 'red'
+        table.add_row(
+            result.name,
+            result.subject,
+            result.reference,
+            f'[{style}]{result.ratio:.2f}[/] ({result.ratio_low:.2f}..{result.ratio_high:.2f})',
+            f'{result.kind} {result.goal}',
+            f'{result.subject_median:.1f} / {result.subject_p99:.1f}',
+            f'{result.reference_median:.1f} / {result.reference_p99:.1f}',
+        )
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    return 0
+
+
+BENCH = Command('bench', 'measure the performance table', add_arguments, run)
