@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
     config = config_from_arguments(args)
     console = Console(stderr=True)
-    loop = make_loop(config)
+    loop = make_loop(config, detailed_tape=bool(args.plot))
     monitor = RunMonitor(loop)
     plot = RunPlot(loop) if args.plot else None
     recorder = _make_recorder(config, loop, args) if args.log else None

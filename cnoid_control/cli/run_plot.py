@@ -27,7 +27,7 @@ class RunPlot:
     """Collects the tape of a run and draws it: tracking, torques, root path, forces."""
 
     def __init__(self, loop: ControlLoop) -> None:
-        """Listen to the tape of a loop."""
+        """Listen to the detailed tape of a loop."""
         assert loop.tape is not None
         self._body = loop.hardware.body
         self._columns = loop.tape.columns

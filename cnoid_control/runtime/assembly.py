@@ -102,7 +102,10 @@ def _make_instance(name: str, controller: type[SimpleController]) -> SimpleContr
 
 
 def make_loop(
-    config: RunConfig, hardware: Hardware | None = None, os: TextIO | None = None
+    config: RunConfig,
+    hardware: Hardware | None = None,
+    os: TextIO | None = None,
+    detailed_tape: bool = False,
 ) -> ControlLoop:
     """The whole loop of a configuration, ready to run.
 
@@ -110,6 +113,7 @@ def make_loop(
         config: the configuration.
         hardware: what to run on; made from the configuration where None.
         os: stream for messages; the standard error where None.
+        detailed_tape: whether the tape holds what plots need.
     """
     controllers = make_controllers(config)
     if hardware is None:
@@ -123,7 +127,7 @@ def make_loop(
         hardware,
         host,
         limiter=limiter,
-        tape=Tape(hardware.body),
+        tape=Tape(hardware.body, detailed_tape),
         active_control_only=config.parameters.active_control_only,
     )
 

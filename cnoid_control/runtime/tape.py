@@ -11,36 +11,42 @@ from cnoid_control.body.devices import ForceSensor
 
 Listener = Callable[[np.ndarray], None]
 
-JOINT_COLUMNS = ('q', 'dq', 'q_target', 'dq_target', 'u')
+# What the summary of a run is made of.
+SUMMARY_COLUMNS = ('q', 'q_target', 'root_q')
+# What a plot shows besides.
+PLOT_COLUMNS = ('dq', 'dq_target', 'u', 'root_motion')
 
 
 class Tape:
     """One row of float64 a tick, handed on to the listeners a block at a time.
 
-    Writing a row is one call into numpy; whatever is made of the rows (statistics, plots, logs)
-    is made of many rows at once, outside the tick.
+    Writing a row is one call into numpy; whatever is made of the rows (statistics, plots) is made
+    of many rows at once, outside the tick.
 
     Attributes:
-        columns: where each quantity stands in a row: time [s], q, dq, q_target, dq_target, u in
-            joint-id order as the controllers left them, root_q (position, quaternion x y z w),
-            root_motion (v, w; world axes) and F of every force sensor by the sensor's name.
+        columns: where each quantity stands in a row: time [s], q and q_target in joint-id order
+            as the controllers left them, root_q (position, quaternion x y z w); in detail also
+            dq, dq_target, u, root_motion (v, w; world axes) and F of every force sensor by the
+            sensor's name.
         width: length of a row.
         listeners: called with each full block, shape (rows, width), and with the last, shorter
             one. A block is never written to again.
     """
 
-    def __init__(self, body: Body, block_size: int = 256) -> None:
+    def __init__(self, body: Body, detailed: bool = False, block_size: int = 256) -> None:
         """Prepare rows for a body.
 
         Args:
             body: body of the hardware.
+            detailed: note what plots need, not only what the summary needs.
             block_size: rows in a block.
         """
         self._time = np.zeros(1)
+        names = SUMMARY_COLUMNS + (PLOT_COLUMNS if detailed else ())
         parts = {'time': self._time}
-        parts |= {name: getattr(body, name) for name in JOINT_COLUMNS}
-        parts |= {'root_q': body.root_q, 'root_motion': body.root_motion.reshape(-1)}
-        parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
+        parts |= {name: getattr(body, name).reshape(-1) for name in names}
+        if detailed:
+            parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
         self.columns: dict[str, slice] = {}
         self.width = 0
         for name, part in parts.items():

@@ -253,7 +253,7 @@ def test_limiter_ends_the_run():
 def test_tape_has_a_row_for_each_tick(ticks):
     """Every tick is on the tape: full blocks and the last, shorter one."""
     loop = make_loop(Counter(ticks))
-    loop.tape = Tape(loop.hardware.body)
+    loop.tape = Tape(loop.hardware.body, detailed=True)
     blocks: list[np.ndarray] = []
     loop.tape.listeners.append(blocks.append)
     loop.run()
