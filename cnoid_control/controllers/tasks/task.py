@@ -10,7 +10,7 @@ import numpy as np
 from cnoid_control.body import Link
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
-from cnoid_control.controllers.tasks.exceptions import WrongTarget
+from cnoid_control.controllers.tasks.exceptions import TaskError, WrongTarget
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
 from cnoid_control.controllers.tasks.velocity_shaper import VelocityShaper
 
@@ -106,7 +106,7 @@ class JointTask(Task):
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a task for a joint group."""
         super().__init__(name, joint_group.dofs)
-        self.joint_group = joint_group
+        self.joint_group = one_row_a_joint(joint_group, name)
         self._rows: np.ndarray | None = None
         slots = [joint.body.tree.joint_slots[joint.index] for joint in joint_group.joints]
         self._slots = np.array(slots, dtype=int)
@@ -174,3 +174,17 @@ class GenericTask(Task):
     """Base of the tasks that concern neither a joint group nor one link."""
 
     family: ClassVar[str] = 'generic'
+
+
+def one_row_a_joint(group: JointGroup, name: str) -> JointGroup:
+    """Give the group back where each of its joints has one degree of freedom.
+
+    Raises:
+        TaskError: a free root is among them; it is moved by tasks of its link.
+    """
+    if group.dofs != len(group.joints):
+        raise TaskError(
+            f'{name}: joint group {group.name!r} has a free root; leave it out and use a task of '
+            'its link'
+        )
+    return group

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+import inspect
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import pinocchio as pin
@@ -13,7 +15,12 @@ from cnoid_control.controllers.tasks.callbacks import TaskCallbacks
 from cnoid_control.controllers.tasks.configuration import Configuration
 from cnoid_control.controllers.tasks.constraints import Constraint
 from cnoid_control.controllers.tasks.element import Element
-from cnoid_control.controllers.tasks.exceptions import DuplicateTask, ForeignTask, UnknownTask
+from cnoid_control.controllers.tasks.exceptions import (
+    DuplicateTask,
+    ForeignTask,
+    UnknownTask,
+    UnknownTaskType,
+)
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.solvers import (
     ControllerResult,
@@ -24,6 +31,7 @@ from cnoid_control.controllers.tasks.solvers import (
 from cnoid_control.controllers.tasks.task import Task
 
 ElementT = TypeVar('ElementT', bound=Element)
+TaskT = TypeVar('TaskT', bound=Task)
 
 
 class TaskController(TaskCallbacks):
@@ -39,6 +47,8 @@ class TaskController(TaskCallbacks):
     """
 
     controller_outputs = StateFlag.JOINT_VELOCITY
+    # Own classes of a derived controller, by the kinds that they stand for.
+    task_types: ClassVar[Mapping[type[Task], type[Task]]] = {}
 
     def __init__(self, body: Body, joint_group: JointGroup, period: float, solver: Solver) -> None:
         """Make a controller without tasks.
@@ -75,6 +85,23 @@ class TaskController(TaskCallbacks):
             ForeignTask: it is on another controller.
         """
         return self._add(self.tasks, task)
+
+    def create_task(self, kind: type[TaskT], *args: Any, **options: Any) -> TaskT:
+        """Make a task of a kind and add it.
+
+        Args:
+            kind: class of task; where `task_types` has another one for it, that one is made.
+            *args: what its constructor takes.
+            **options: likewise, by name.
+
+        Raises:
+            UnknownTaskType: the kind is a base class that the controller has no class for.
+        """
+        concrete = self.task_types.get(kind, kind)
+        if inspect.isabstract(concrete):
+            known = [one.__name__ for one in self.task_types]
+            raise UnknownTaskType('task', kind.__name__, known)
+        return cast(TaskT, self.add_task(concrete(*args, **options)))
 
     def add_constraint(self, constraint: Constraint) -> Constraint:
         """Add a constraint; errors as for `add_task`."""

@@ -6,6 +6,7 @@ import pytest
 from cnoid_control.body import StateFlag
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks import (
+    BodyTask,
     BodyVelocityConstraint,
     BodyVelocityTask,
     ComTask,
@@ -19,7 +20,9 @@ from cnoid_control.controllers.tasks.callbacks import EVENTS, FAMILIES, KINDS
 from cnoid_control.controllers.tasks.exceptions import (
     DuplicateTask,
     ForeignTask,
+    TaskError,
     UnknownTask,
+    UnknownTaskType,
     WrongTarget,
 )
 from cnoid_control.controllers.tasks.solvers.sum_solver import SumSolver
@@ -219,3 +222,36 @@ def test_the_target_is_refreshed_every_tick(controller, all_joints):
     task.enable()
     controller.compute()
     np.testing.assert_allclose(task.target.output, 0.04)
+
+
+def test_a_kind_of_task_resolves_to_the_controllers_own_class(arm, all_joints):
+    """Both the kind and the class itself can be asked for; a base without a class is refused."""
+
+    class SlowTask(JointVelocityTask):
+        """A joint velocity task at half speed."""
+
+        def update(self, kinematics, dt):
+            super().update(kinematics, dt)
+            self.velocity = 0.5 * self.velocity
+
+    class SlowController(TaskController):
+        task_types = {JointVelocityTask: SlowTask}  # noqa: RUF012 - as users write it
+
+    controller = SlowController(arm, all_joints, 0.01, SumSolver())
+    for kind in (JointVelocityTask, SlowTask):
+        task = controller.create_task(kind, kind.__name__, all_joints)
+        assert type(task) is SlowTask
+        task.target.set(np.full(7, 0.4))
+    controller.compute()
+    np.testing.assert_allclose(controller.velocity, 0.4)
+    with pytest.raises(UnknownTaskType, match=r"'BodyTask'.*JointVelocityTask"):
+        controller.create_task(BodyTask, 'hand', arm.link('hand'))
+
+
+def test_joint_tasks_are_not_for_a_free_root(sr1):
+    """A group with the free root is refused: a task of the root's link moves it."""
+    group = JointGroup('whole', [sr1.root_link, *sr1.joints])
+    with pytest.raises(TaskError, match=r"'whole' has a free root"):
+        JointVelocityTask('t', group)
+    with pytest.raises(TaskError, match='free root'):
+        JointVelocityConstraint('c', group)

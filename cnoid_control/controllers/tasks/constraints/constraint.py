@@ -9,6 +9,7 @@ import numpy as np
 
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
+from cnoid_control.controllers.tasks.task import one_row_a_joint
 
 if TYPE_CHECKING:
     from cnoid_control.controllers.tasks.kinematics import TaskKinematics
@@ -77,7 +78,7 @@ class JointConstraint(Constraint):
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a constraint for a joint group."""
         super().__init__(name)
-        self.joint_group = joint_group
+        self.joint_group = one_row_a_joint(joint_group, name)
         self.unknowns: slice | np.ndarray = np.zeros(0, dtype=int)
         self.rows = np.zeros(0, dtype=int)
         self.slots = np.zeros(0, dtype=int)
