@@ -66,7 +66,7 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
     """
     overrides: dict[str, Any] = {}
     if args.controller:
-        overrides['controller'] = args.controller
+        overrides['controller'] = _from_here(args.controller)
     if args.hardware:
         overrides['hardware.type'] = args.hardware
     if args.option:
@@ -77,6 +77,18 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
                 raise InvalidOption(text)
             overrides[f'{instance_name(controller)}.{key}'] = parse_value(value)
     return load_config(args.config, overrides)
+
+
+def _from_here(controller: str) -> str:
+    """Controller whose file, if it has one, is taken from the working folder where it is there.
+
+    In a configuration, files start from the configuration's folder; a user who types a file name
+    means the one that the shell completes.
+    """
+    file, colon, name = controller.rpartition(':')
+    if file.endswith('.py') and Path(file).is_file():
+        return f'{Path(file).resolve()}{colon}{name}'
+    return controller
 
 
 def run(args: argparse.Namespace) -> int:
