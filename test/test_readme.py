@@ -1,0 +1,47 @@
+"""What the README says is tried as it stands there."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).resolve().parent.parent / 'README.md').read_text(encoding='utf-8')
+LINKS = [link for link in re.findall(r'\]\(([^)]+)\)', README) if '://' not in link]
+
+
+@pytest.mark.parametrize('link', LINKS)
+def test_links_lead_somewhere(link, root):
+    """Every file that the README points to is there."""
+    assert (root / link).exists()
+
+
+def test_every_room_is_in_the_table(root):
+    """The table names all rooms of the package and no others."""
+    rooms = {path.parent.name for path in (root / 'cnoid_control').glob('*/__init__.py')}
+    table = README[README.index('| room |') :]
+    first_columns = re.findall(r'^\| (`.*?) \|', table, re.MULTILINE)
+    assert set(re.findall(r'`(\w+)`', ' '.join(first_columns))) == rooms
+
+
+def test_the_controller_stands(tmp_path):
+    """The controller of the README, run by the command of the README, holds SR1 upright."""
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
+    (code,) = re.findall(r'```python\n(.*?)```', README, re.DOTALL)
+    (tmp_path / 'hold.py').write_text(code)
+    (words,) = re.findall(r'cnoid_control (run .*hold\.py:Hold.*) --duration', README)
+    command = [sys.executable, '-m', 'cnoid_control.cli.main', *words.split()]
+    result = subprocess.run(
+        [*command, '--duration', '1', '--json'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    summary = json.loads(result.stdout)
+    assert summary['ticks'] == 1000
+    assert not summary['fell']
+    assert summary['max_tilt_deg'] < 3
