@@ -89,6 +89,8 @@ class GuardedLoop(ControlLoop):
         if not hardware.read():
             self.exhausted = True
             return False
+        if self.recorder is not None:
+            self.recorder.note_inputs(hardware.time)
         trip = self.guard.check()
         if trip is not None and trip.action in ('safe', 'estop'):
             self.safe_state.enter(trip.message, estop=trip.action == 'estop')
@@ -102,11 +104,15 @@ class GuardedLoop(ControlLoop):
         fresh = self.guard.is_fresh('state_age')
         if self.tape is not None:
             self.tape.record(self.hardware.time)
+        if self.recorder is not None:
+            self.recorder.note_outputs()
         self.safe_state.apply(dt, fresh)
         if self.limiter is not None and not self.limiter.apply(dt):
-            self.safe_state.enter(f'at tick {self.tick}: the commands are not finite numbers')
+            self.safe_state.enter(f'at tick {self.tick}: the commands cannot be meant')
             self.safe_state.apply(dt, fresh)
             self.limiter.apply(dt)
+        if self.recorder is not None:
+            self.recorder.note_sent()
         self.hardware.write()
         self.tick += 1
 
@@ -167,5 +173,7 @@ class GuardedLoop(ControlLoop):
             return
         with self._robot:
             if self.hardware.read():
+                if self.recorder is not None:
+                    self.recorder.note_inputs(self.hardware.time)
                 self._send()
         self._stood_in()

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from cnoid_control.runtime.exceptions import ControllerHangs
 
+LOOKS_PER_LIMIT = 10
+
 
 class HangMonitor:
     """Watches calls of one thread from a thread of its own.
@@ -81,7 +83,7 @@ class HangMonitor:
             )
 
     def _watch(self) -> None:
-        look = self.limit / 4.0
+        look = self.limit / LOOKS_PER_LIMIT
         while not self._stop.wait(look):
             since = self._since
             if since and time.monotonic() - since > self.limit:

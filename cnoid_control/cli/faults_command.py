@@ -1,0 +1,85 @@
+"""`cnoid_control faults`: breaks things while SR1 stands, and tells what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from cnoid_control.cli.command import Command
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.runtime.fault_table import FaultResult, to_json, to_markdown
+
+WHERE = ('embedded', 'dds')
+
+
+class UnknownFault(CnoidControlError):
+    """A fault that does not exist."""
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        """Name it and those that exist."""
+        super().__init__(f'unknown fault {name!r}; {choices(known)}')
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        'names', metavar='NAME', nargs='*', help='faults, or parts of their names; all where none'
+    )
+    parser.add_argument('--where', choices=WHERE, help='only in this process, or only through DDS')
+    parser.add_argument('--json', action='store_true', help='print the table as JSON, alone')
+    parser.add_argument(
+        '--output', metavar='FILE.md', type=Path, help='write the table to a Markdown file too'
+    )
+
+
+def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
+    """The faults by name, each with what injects it."""
+    # Physics and ROS are imported here so that the other commands start quickly.
+    from cnoid_control.runtime.embedded_faults import EMBEDDED_FAULTS, run_embedded
+
+    found: list[tuple[str, Callable[[], FaultResult]]] = []
+    if where != 'dds':
+        found += [
+            (fault.name, lambda fault=fault: run_embedded(fault)) for fault in EMBEDDED_FAULTS
+        ]
+    return found
+
+
+def select(
+    faults: list[tuple[str, Callable[[], FaultResult]]], names: list[str]
+) -> list[Callable[[], FaultResult]]:
+    """Those whose name contains one of the words; all where there is none.
+
+    Raises:
+        UnknownFault: a word is in no name.
+    """
+    for name in names:
+        if not any(name in known for known, _ in faults):
+            raise UnknownFault(name, sorted({known for known, _ in faults}))
+    return [run for known, run in faults if not names or any(name in known for name in names)]
+
+
+def run(args: argparse.Namespace) -> int:
+    """Inject the faults one after the other; 1 where one was not survived."""
+    results = list(_results(args))
+    if args.json:
+        print(to_json(results))
+    else:
+        print(to_markdown(results), end='')
+    if args.output is not None:
+        args.output.write_text(to_markdown(results), encoding='utf-8')
+    return 0 if all(result.survived for result in results) else 1
+
+
+def _results(args: argparse.Namespace) -> Iterator[FaultResult]:
+    for inject in select(collect(args.where), args.names):
+        result = inject()
+        mark = 'survived' if result.survived else 'NOT SURVIVED'
+        print(f'{result.fault} ({result.where}): {mark}', file=sys.stderr)
+        yield result
+
+
+FAULTS = Command('faults', 'inject faults and show the fault table', add_arguments, run)

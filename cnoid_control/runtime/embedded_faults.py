@@ -1,0 +1,222 @@
+"""The faults that can happen in one process, injected into SR1 standing in physics."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import resource
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cnoid_control.body import Body
+from cnoid_control.runtime.assembly import make_controllers
+from cnoid_control.runtime.exceptions import SwapFailed
+from cnoid_control.runtime.fault_rig import EmbeddedRig
+from cnoid_control.runtime.fault_table import FaultResult
+from cnoid_control.runtime.swap import HotSwap
+
+Inject = Callable[[EmbeddedRig], None]
+
+
+@dataclass(frozen=True)
+class EmbeddedFault:
+    """A fault and what must come of it.
+
+    Attributes:
+        name: name in the table.
+        inject: lets it happen; called while the robot stands.
+        is_safe: whether the safe state must be entered; where not, the controller must go on.
+        stands: whether SR1 must stay on its feet.
+        threshold: time after which the fault can be told at all [s].
+        duration: time to run after the fault [s].
+    """
+
+    name: str
+    inject: Inject
+    is_safe: bool = True
+    stands: bool = True
+    threshold: Callable[[EmbeddedRig], float] = lambda rig: 0.0
+    duration: float = 0.6
+
+
+def run_embedded(fault: EmbeddedFault) -> FaultResult:
+    """Inject a fault into a fresh rig."""
+    rig = EmbeddedRig()
+    try:
+        ticks = rig.loop.tick
+        begin = time.monotonic()
+        fault.inject(rig)
+        rig.run(fault.duration)
+        injected = rig.controller.injected or begin
+        return _judge(fault, rig, injected, rig.loop.tick - ticks)
+    finally:
+        rig.close()
+
+
+def _judge(fault: EmbeddedFault, rig: EmbeddedRig, injected: float, ticks: int) -> FaultResult:
+    safe = rig.loop.safe_state
+    wrong = []
+    reaction = None
+    if fault.is_safe:
+        if safe.is_engaged:
+            answered = rig.first_write_after(rig.entered)
+            reaction = max(0.0, 1e3 * (answered - injected - fault.threshold(rig)))
+            outcome = f'safe state: {safe.reason}'
+        else:
+            wrong.append('the safe state was not entered')
+            outcome = 'the controller went on'
+    else:
+        outcome = 'the controller went on'
+        if safe.is_engaged:
+            wrong.append(f'the safe state was entered: {safe.reason}')
+    if rig.robot.bad_commands:
+        wrong.append(f'{rig.robot.bad_commands} bad commands were sent')
+    if fault.stands:
+        outcome += '; SR1 stands' if rig.robot.stands else ''
+        if not rig.robot.stands:
+            wrong.append('SR1 fell')
+    else:
+        outcome += '; efforts fade to zero'
+    if not ticks:
+        wrong.append('no command was sent')
+    if rig.recorder.error:
+        outcome += f'; {rig.recorder.error.replace(str(rig.log_path), rig.log_path.name)}'
+    outcome = '; '.join([outcome, *rig.notes])
+    return FaultResult(fault.name, 'embedded', reaction, not wrong, '; '.join([outcome, *wrong]))
+
+
+# --- how they are injected --------------------------------------------------------------------
+
+
+def _spoil(spoiler: Callable[[Body], bool], messages: float = math.inf) -> Inject:
+    def inject(rig: EmbeddedRig) -> None:
+        left = messages
+
+        def spoil(body: Body) -> bool:
+            nonlocal left
+            left -= 1
+            return spoiler(body) if left >= 0 else True
+
+        rig.robot.spoil = spoil
+
+    return inject
+
+
+def _set_value(value: float) -> Callable[[Body], bool]:
+    def spoil(body: Body) -> bool:
+        body.q[3] = value
+        return True
+
+    return spoil
+
+
+def _slow_down(rig: EmbeddedRig) -> None:
+    """Ten states a second instead of a thousand."""
+    count = 0
+
+    def spoil(body: Body) -> bool:
+        nonlocal count
+        count += 1
+        return count % 100 == 0
+
+    rig.robot.spoil = spoil
+
+
+def _shift_time(seconds: float) -> Inject:
+    def inject(rig: EmbeddedRig) -> None:
+        def spoil(body: Body) -> bool:
+            rig.robot.time += seconds
+            return True
+
+        rig.robot.spoil = spoil
+
+    return inject
+
+
+def _silence(*devices: str) -> Inject:
+    return lambda rig: rig.robot.deaf.update(devices)
+
+
+def _break(fault: str) -> Inject:
+    def inject(rig: EmbeddedRig) -> None:
+        controller = rig.controller
+        controller.options = dataclasses.replace(controller.options, fault=fault)
+
+    return inject
+
+
+def _fill_disk(rig: EmbeddedRig) -> None:
+    """Let no file grow any more, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (rig.log_path.stat().st_size, hard))
+    rig.undo.append(lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard)))
+
+
+def _parameter_storm(rig: EmbeddedRig) -> None:
+    for i in range(1000):
+        changed = dataclasses.replace(rig.controller.options, gain=1.0 + 0.1 * math.sin(i))
+        rig.controller.update_parameters(changed)
+        rig.loop.step()
+
+
+def _swap_storm(rig: EmbeddedRig) -> None:
+    """Fifty swaps as fast as they are taken; two of three are to controllers that fail."""
+    swap = HotSwap(rig.loop, duration=0.02)
+    failures = ('', 'initialize', 'control')
+    taken: list[bool] = []
+
+    def storm() -> None:
+        for i in range(50):
+            options = dict(rig.config.values['faulty_controller'], fail=failures[i % 3])
+            config = dataclasses.replace(rig.config, options={'faulty_controller': options})
+            try:
+                transition = swap.begin(make_controllers(config))
+                taken.append(transition.ended.wait(5.0) and transition.error is None)
+            except SwapFailed:
+                taken.append(False)
+
+    thread = threading.Thread(target=storm)
+    thread.start()
+    while thread.is_alive():
+        rig.run(0.05)
+    rig.notes.append(f'{sum(taken)} controllers took over, {len(taken) - sum(taken)} were refused')
+
+
+def _state_age(rig: EmbeddedRig) -> float:
+    return rig.guard.parameters.state_age
+
+
+def _device_age(rig: EmbeddedRig) -> float:
+    return rig.guard.parameters.device_age
+
+
+def _control_time(rig: EmbeddedRig) -> float:
+    return rig.guard.parameters.control_time
+
+
+EMBEDDED_FAULTS = (
+    EmbeddedFault('joint_states stop', _spoil(lambda body: False), True, False, _state_age),
+    EmbeddedFault('joint_states slow down', _slow_down, True, False, _state_age),
+    EmbeddedFault('joint_states jump in time', _shift_time(10.0)),
+    EmbeddedFault('joint_states with NaN', _spoil(_set_value(math.nan), 20), False),
+    EmbeddedFault('joint_states with Inf', _spoil(_set_value(math.inf), 20), False),
+    EmbeddedFault('IMU stops', _silence('WaistIMU'), True, True, _device_age),
+    EmbeddedFault(
+        'force sensors stop',
+        _silence('LeftAnkleForceSensor', 'RightAnkleForceSensor'),
+        True,
+        True,
+        _device_age,
+    ),
+    EmbeddedFault('controller raises', _break('raise')),
+    EmbeddedFault('controller hangs for 50 ms', _break('hang_50_ms'), True, True, _control_time),
+    EmbeddedFault('controller loops for ever', _break('loop_for_ever'), True, True, _control_time),
+    EmbeddedFault('controller returns NaN', _break('nan')),
+    EmbeddedFault('controller writes 10^9', _break('huge')),
+    EmbeddedFault('log disk full', _fill_disk, False),
+    EmbeddedFault('clock set back', _shift_time(-10.0)),
+    EmbeddedFault('parameter storm (1000 sets)', _parameter_storm, False),
+    EmbeddedFault('hot-swap storm (50 swaps)', _swap_storm, False),
+)

@@ -1,0 +1,47 @@
+"""`cnoid_control faults`: selection, the table and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cnoid_control.cli import faults_command
+from cnoid_control.cli.main import main
+from cnoid_control.runtime.fault_table import FaultResult, to_markdown
+
+
+def test_faults_of_the_embedded_loop_are_survived(capsys, tmp_path: Path) -> None:
+    """The rows asked for are injected, printed as JSON and written as Markdown; status 0."""
+    output = tmp_path / 'faults.md'
+    words = ['controller raises', 'loops for ever', 'NaN', 'time', 'IMU']
+    status = main(['faults', *words, '--where', 'embedded', '--json', '--output', str(output)])
+    rows = json.loads(capsys.readouterr().out)
+    assert [row['survived'] for row in rows] == [True] * len(rows), rows
+    assert status == 0
+    assert {row['fault'] for row in rows} >= {'controller raises', 'joint_states with NaN'}
+    assert list(rows[0]) == ['fault', 'where', 'reaction_ms', 'survived', 'outcome']
+    assert output.read_text().count('\n') == 2 + len(rows)
+
+
+def test_a_fault_that_is_not_survived_shows(capsys, monkeypatch) -> None:
+    """The exit status is 1 and the table says no."""
+    bad = FaultResult('meteor', 'embedded', None, False, 'nothing is left')
+    monkeypatch.setattr(faults_command, 'collect', lambda where: [('meteor', lambda: bad)])
+    assert main(['faults']) == 1
+    assert '| meteor | embedded |  | **no** | nothing is left |' in capsys.readouterr().out
+
+
+def test_unknown_faults_are_named(capsys) -> None:
+    """The message lists the faults that exist."""
+    assert main(['faults', 'earthquake']) == 1
+    error = capsys.readouterr().err
+    assert "unknown fault 'earthquake'" in error
+    assert 'controller raises' in error
+
+
+@pytest.mark.parametrize(('reaction', 'shown'), [(None, '|  |'), (1.25, '| 1.2 |')])
+def test_reaction_is_shown_in_milliseconds(reaction: float | None, shown: str) -> None:
+    """Rows without a reaction leave the cell empty."""
+    assert shown in to_markdown([FaultResult('x', 'dds', reaction, True, 'y')])
