@@ -42,9 +42,7 @@ def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
 
     found: list[tuple[str, Callable[[], FaultResult]]] = []
     if where != 'dds':
-        found += [
-            (fault.name, lambda fault=fault: run_embedded(fault)) for fault in EMBEDDED_FAULTS
-        ]
+        found += [(fault.name, partial(run_embedded, fault)) for fault in EMBEDDED_FAULTS]
     return found
 
 
