@@ -12,7 +12,8 @@ from cnoid_control.runtime.config import load_config
 
 def test_sr1_stands_up_shifts_waves_and_sits_down() -> None:
     """Every state does its part, the robot does not fall and the run ends by itself."""
-    loop = make_loop(load_config('sr1_routine'))
+    config = load_config('sr1_routine', {'state_machine.actuators': 'hardware'})
+    loop = make_loop(config)
     loop.open()
     machine = loop.host.controllers[0].controller.composition
     body = loop.hardware.body

@@ -106,11 +106,14 @@ def _arrow(
 ) -> None:
     x, y, _ = places[source]
     end = (x + 0.6, y - 0.45) if target == FINISHED else (places[target][0], y)
+    # The bow of an arc grows with its length; all are to hang down equally.
+    bow = 0.6 / max(abs(end[0] - x), 0.6)
+    style = f'arc3,rad={bow if end[0] >= x else -bow:g}'
     axes.annotate(
         '',
         xy=end,
         xytext=(x, y),
-        arrowprops={'arrowstyle': '->', 'connectionstyle': 'arc3,rad=0.35', 'color': 'firebrick'},
+        arrowprops={'arrowstyle': '->', 'connectionstyle': style, 'color': 'firebrick'},
     )
     label = f'{when} → end' if target == FINISHED else when
     axes.text((x + end[0]) / 2, y - 0.3, label, ha='center', fontsize=6, color='firebrick')

@@ -90,7 +90,7 @@ class SimpleControllerStage(BaseController):
         Raises:
             StageRefused: it cannot be configured or initialized, or commands more than joints.
         """
-        self._outer = io
+        self._outer, self._io = io, None
         config = ControllerConfig(self.name, io.body.clone(), self.options, self.parameters, io.os)
         if not self.controller.configure(config):
             raise StageRefused(self.name, 'configure() returned False')
@@ -116,7 +116,11 @@ class SimpleControllerStage(BaseController):
 
     def _initialize(self) -> StageIO:
         assert self._outer is not None
-        inner = StageIO(self.name, self._outer, self.options, self.parameters)
+        inner = self._io
+        if inner is None:
+            inner = StageIO(self.name, self._outer, self.options, self.parameters)
+        else:
+            inner.renew()
         if not self.controller.initialize(inner):
             raise StageRefused(self.name, 'initialize() returned False')
         self._io = inner

@@ -30,6 +30,25 @@ class StageIO(ControllerIO):
         self.outer = outer
         self.current_time = outer.current_time
 
+    def renew(self) -> None:
+        """Be as new: nothing enabled, the body in the state that the composition's is in.
+
+        Quicker than another clone, so that stages can change within a tick.
+        """
+        self.inputs.clear()
+        self.outputs.clear()
+        self.device_inputs.clear()
+        self.no_delay_mode = False
+        self.current_time = self.outer.current_time
+        source = self.outer.body
+        for name, array in source.joint_arrays.items():
+            self.body.joint_arrays[name][:] = array
+        for mine, theirs in zip(self.body.links, source.links, strict=True):
+            mine.actuation_mode = theirs.actuation_mode
+        for own, device in zip(self.body.devices, source.devices, strict=True):
+            own.copy_state_from(device)
+        self.body.restore_state(source.save_state())
+
     def mailbox(self, name: str, kind: type[MessageT], topic: str = '') -> Mailbox[MessageT]:
         """Mailbox of the composition under the name `stage/name`."""
         full = f'{self.controller_name}/{name}'

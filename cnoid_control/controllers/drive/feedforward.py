@@ -17,7 +17,8 @@ class Feedforward:
         """Take the robot and the ids of the joints that are commanded."""
         self._body = body
         self._joints = joints
-        self._model = InverseDynamics(body)
+        # Made when it is needed: controllers start quickly where there is no feed-forward.
+        self._model: InverseDynamics | None = None
 
     def torque(self, kind: str, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
         """Torques [N m] or [N] of the joints, shape (n,).
@@ -30,6 +31,8 @@ class Feedforward:
         """
         if kind == 'none':
             return np.zeros(q.size)
+        if self._model is None:
+            self._model = InverseDynamics(self._body)
         joints = self._joints
         position = self._body.q.copy()
         velocity, acceleration = np.zeros(position.size), np.zeros(position.size)

@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body
+from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV
 
 
 class InverseDynamics:
@@ -16,10 +17,9 @@ class InverseDynamics:
     """
 
     def __init__(self, body: Body) -> None:
-        """Make a model of the robot's present kind and root pose."""
-        self._source = body
-        self._model = body.clone()
-        self._order = body.tree.slots_in_pin_order
+        """Compute on the model of a robot, in the root pose that it has at each call."""
+        self._body = body
+        self._data = body.model.createData()
 
     def effort(self, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
         """Efforts [N m] or [N] against gravity and inertia, shape (num_joints,).
@@ -29,10 +29,22 @@ class InverseDynamics:
             dq: velocities, shape (num_joints,).
             ddq: accelerations, shape (num_joints,).
         """
-        model, count = self._model, self._source.num_joints
-        model.root_link.R = self._source.root_link.R
-        model.q[:], model.dq[:], model.ddq[:] = q, dq, ddq
-        torque = pin.rnea(model.model, model.data, model.pin_q(), model.pin_v(), model.pin_a())
-        effort = np.zeros(model.num_all_joints)
-        effort[self._order] = torque[6:]
-        return effort[:count]
+        body, tree = self._body, self._body.tree
+        order = tree.slots_in_pin_order
+        virtual = np.zeros(body.num_virtual_joints)
+        configuration = body.pin_q().copy()
+        displacement = body.joint_arrays['q'].copy()
+        displacement[: q.size] = q
+        displacement[tree.mimic_slots] = (
+            tree.mimic_multipliers * displacement[tree.mimicked_slots] + tree.mimic_offsets
+        )
+        configuration[ROOT_NQ:] = displacement[order]
+        rates = []
+        for values in (dq, ddq):
+            row = np.concatenate([values, virtual])
+            row[tree.mimic_slots] = tree.mimic_multipliers * row[tree.mimicked_slots]
+            rates.append(np.concatenate([np.zeros(ROOT_NV), row[order]]))
+        torque = pin.rnea(body.model, self._data, configuration, *rates)
+        effort = np.zeros(body.num_all_joints)
+        effort[order] = torque[ROOT_NV:]
+        return effort[: body.num_joints]

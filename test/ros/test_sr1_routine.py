@@ -1,0 +1,39 @@
+"""SR1's routine through ROS: the same states as in one process, and a queue fed by a topic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
+
+from nav_msgs.msg import Odometry
+from rclpy.qos import QoSProfile
+
+LOCK_STEP = ['-p', 'hardware.ros2_control.lock_step:=true']
+FREE_RUNNING = ['-p', 'pacing:=lockstep', '-p', 'real_time_factor:=0.0']
+
+
+def test_the_routine_runs_through_ros(start_process, ros_node, spin_until, root) -> None:
+    """SR1 stands up, leans over its right foot, comes back and sits down again."""
+    config = ['--ros-args', '--params-file', str(root / 'config' / 'sr1_routine.yaml')]
+    robot = start_process('cnoid_control.ros.mujoco_node', *config, *FREE_RUNNING)
+    node = start_process('cnoid_control.ros.node', *config, *LOCK_STEP)
+    places: list[tuple[float, float, float]] = []
+    times: list[float] = []
+
+    def receive(message: Odometry) -> None:
+        stamp = message.header.stamp
+        place = message.pose.pose.position
+        times.append(stamp.sec + 1e-9 * stamp.nanosec)
+        places.append((place.x, place.y, place.z))
+
+    ros_node.create_subscription(
+        Odometry, 'cnoid_control_mujoco/root', receive, QoSProfile(depth=1000)
+    )
+    done = spin_until(lambda: times and times[-1] > 16.5, timeout=100)
+    assert done, robot.log_path.read_text() + node.log_path.read_text()
+    path, time = np.array(places), np.array(times)
+    assert path[(time > 3.0) & (time < 3.3), 2].min() == pytest.approx(0.708, abs=0.005)
+    assert path[(time > 6.0) & (time < 11.0), 1].max() < -0.04
+    assert path[time > 16.4, 2].max() == pytest.approx(0.517, abs=0.01)
