@@ -1,4 +1,4 @@
-"""SR1's routine through ROS: the same states as in one process, and a queue fed by a topic."""
+"""SR1's routine through ROS: the state machine of the configuration on a robot by topics."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 
-LOCK_STEP = ['-p', 'hardware.ros2_control.lock_step:=true']
+# In lock-step the robot waits, so a machine that is busy with other things is no hazard.
+LOCK_STEP = ['-p', 'hardware.ros2_control.lock_step:=true', '-p', 'watchdog.control_time:=5.0']
+LOCK_STEP += ['-p', 'watchdog.subscriber_time:=30.0', '-p', 'watchdog.state_age:=10.0']
+LOCK_STEP += ['-p', 'watchdog.device_age:=10.0']
 FREE_RUNNING = ['-p', 'pacing:=lockstep', '-p', 'real_time_factor:=0.0']
 
 
 def test_the_routine_runs_through_ros(start_process, ros_node, spin_until, root) -> None:
-    """SR1 stands up, leans over its right foot, comes back and sits down again."""
+    """SR1 stands up, leans over its right foot and stays there while it waves."""
     config = ['--ros-args', '--params-file', str(root / 'config' / 'sr1_routine.yaml')]
     robot = start_process('cnoid_control.ros.mujoco_node', *config, *FREE_RUNNING)
     node = start_process('cnoid_control.ros.node', *config, *LOCK_STEP)
@@ -31,9 +34,8 @@ def test_the_routine_runs_through_ros(start_process, ros_node, spin_until, root)
     ros_node.create_subscription(
         Odometry, 'cnoid_control_mujoco/root', receive, QoSProfile(depth=1000)
     )
-    done = spin_until(lambda: times and times[-1] > 16.5, timeout=100)
+    done = spin_until(lambda: times and times[-1] > 6.6, timeout=100)
     assert done, robot.log_path.read_text() + node.log_path.read_text()
     path, time = np.array(places), np.array(times)
     assert path[(time > 3.0) & (time < 3.3), 2].min() == pytest.approx(0.708, abs=0.005)
-    assert path[(time > 6.0) & (time < 11.0), 1].max() < -0.04
-    assert path[time > 16.4, 2].max() == pytest.approx(0.517, abs=0.01)
+    assert path[(time > 5.5) & (time < 6.5), 1].max() < -0.04
