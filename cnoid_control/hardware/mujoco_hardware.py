@@ -21,6 +21,7 @@ from cnoid_control.hardware.motion_sensors import MotionSensors
 from cnoid_control.hardware.mujoco_model import MujocoModel
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.hardware.picture_maker import PictureMaker
+from cnoid_control.hardware.track_commands import TrackCommands
 from cnoid_control.hardware.vision_sensors import VisionSensors
 
 DIVERGENCE = {
@@ -86,6 +87,7 @@ class MujocoHardware:
         self._commands = JointCommands(self._mapping, self.data, body, parameters)
         self._inputs = LinkInputs(self._mapping, self.data, body)
         self._outputs = LinkOutputs(self._mapping, self.data, body)
+        self._tracks = TrackCommands(self._mapping, self.data, body)
         self._sensors = MotionSensors(self._mapping, self.data, body, parameters, time_step)
         self._lights = Lights(self._mapping, self.data, body)
         self._maker = PictureMaker(self._mapping, self.data, self._lights, parameters)
@@ -159,6 +161,7 @@ class MujocoHardware:
         self._request = request
         self._commands.open(request)
         self._outputs.open(request)
+        self._tracks.open(request)
         self._inputs.open(request)
         self._sensors.open(request.devices)
         self._vision.open(request.devices, self.time)
@@ -177,15 +180,17 @@ class MujocoHardware:
         for flag in request.inputs.values():
             flags |= flag
         data, mapping, values = self.data, self._mapping, self._joint_values
-        self._before: list[Call] = [outputs.apply] if outputs.active else []
+        self._before: list[Call] = []
         self._between: list[Call] = [commands.integrate] if commands.integrates else []
         forces = [inputs.take_forces] if inputs.reads_forces else []
         # At the end of a tick's physics: what belongs to it, then the commands for the next.
         self._at_end: list[Call] = [*self._between, *forces, *commands.latches]
         self._writes: list[Call] = list(commands.writes)
-        if outputs.active:
-            self._at_end.append(outputs.latch)
-            self._writes.append(outputs.write)
+        for channel in (outputs, self._tracks):
+            if channel.active:
+                self._before.append(channel.apply)
+                self._at_end.append(channel.latch)
+                self._writes.append(channel.write)
         self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
         if flags & StateFlag.JOINT_ACCELERATION:
             self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))

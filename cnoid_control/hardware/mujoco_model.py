@@ -70,7 +70,7 @@ class MujocoModel:
         try:
             self.model: mujoco.MjModel = self._spec.compile()
         except ValueError as error:
-            raise SimulationModelError(body.name, str(error)) from error
+            raise SimulationModelError(body.name, ' '.join(str(error).split())) from error
         self._map()
 
     def _set_options(self, time_step: float) -> None:
@@ -101,7 +101,7 @@ class MujocoModel:
                 _set_inertia(body, link)
             if parent < 0 and self.free_root:
                 body.add_freejoint()
-            elif slot >= 0:
+            elif slot >= 0 and link.joint_type.has_displacement:
                 self._joints[slot] = self._add_joint(body, link)
             self._builder.add_shapes(body, link)
             bodies.append(body)
@@ -125,14 +125,14 @@ class MujocoModel:
     def _add_mimics(self) -> None:
         for link in self.body.tree.links:
             if link.mimic is not None:
-                coefficients = [link.mimic.offset, link.mimic.multiplier]
-                self._spec.add_equality(
+                equality = self._spec.add_equality(
                     type=mujoco.mjtEq.mjEQ_JOINT,
                     objtype=mujoco.mjtObj.mjOBJ_JOINT,
                     name1=link.joint_name,
                     name2=link.mimic.joint,
-                    data=[*coefficients, *[0.0] * 9],
                 )
+                # Coefficients of a polynomial of the followed joint's displacement.
+                equality.data[:5] = [link.mimic.offset, link.mimic.multiplier, 0.0, 0.0, 0.0]
 
     def _add_actuators(self) -> None:
         """Add one actuator a joint; its gains decide whether it is a motor or a servo."""
