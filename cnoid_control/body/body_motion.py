@@ -47,6 +47,13 @@ def _joint_array(name: str) -> Any:
     return property(attrgetter(f'_{name}'), put)
 
 
+def cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Cross product of two vectors of 3, in a tenth of the time that numpy's general one takes."""
+    a, b, c = one.tolist()
+    x, y, z = other.tolist()
+    return np.array((b * z - c * y, c * x - a * z, a * y - b * x))
+
+
 class BodyMotion:
     """The half of a body that moves: joint arrays, root, and where its links are.
 
@@ -147,7 +154,7 @@ class BodyMotion:
             ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
         ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
         v, w = self.root_motion
-        self._pin_a[:3] = (root_dv - np.cross(w, v)) @ self._root_R
+        self._pin_a[:3] = (root_dv - cross(w, v)) @ self._root_R
         self._pin_a[3:6] = self._root_acceleration[1] @ self._root_R
         return self._pin_a
 
@@ -219,7 +226,7 @@ class BodyMotion:
         if about == 'com':
             return linear, angular
         arm = self.data.com[0] - (self.root_q[:3] if about == 'root' else 0.0)
-        return linear, angular + np.cross(arm, linear)
+        return linear, angular + cross(arm, linear)
 
     # --- what links ask for -------------------------------------------------------------------
 

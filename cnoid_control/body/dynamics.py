@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body.body import Body
+from cnoid_control.body.body_motion import cross
 from cnoid_control.body.jacobians import from_pin
 from cnoid_control.body.kinematic_tree import ROOT_NV
 from cnoid_control.body.link import Link
@@ -43,7 +44,7 @@ def calc_mass_matrix(
     root = body.root_link
     acceleration = np.zeros(body.model.nv)
     # pinocchio adds the gravity of its model; it is taken out again here.
-    linear = np.asarray(g, dtype=float) - np.cross(root.w, root.v) + body.model.gravity.linear
+    linear = np.asarray(g, dtype=float) - cross(root.w, root.v) + body.model.gravity.linear
     acceleration[:3] = linear @ root.R
     force = pin.rnea(body.model, body.data, body.pin_q(), body.pin_v(), acceleration)
     return mass_matrix, from_pin(body, force[None, :])[0, first:]
@@ -67,14 +68,10 @@ def calc_inverse_dynamics(link: Link) -> np.ndarray:
     body = link.body
     body.calc_forward_kinematics(velocity=True, acceleration=True)
     lifted = body.root_link.dv + body.model.gravity.linear
-    effort = pin.rnea(
-        body.model,
-        body.data,
-        body.pin_q(),
-        body.pin_v(),
-        body.pin_acceleration(lifted),
-        _external_forces(body),
-    )
+    motion = body.pin_q(), body.pin_v(), body.pin_acceleration(lifted)
+    # Most often there are none, and the list of them would take as long as the rest.
+    forces = (_external_forces(body),) if body.external_wrenches.any() else ()
+    effort = pin.rnea(body.model, body.data, *motion, *forces)
     _write_efforts(link, effort[ROOT_NV:])
     wrench = _wrench_at(link)
     return np.concatenate([wrench.linear, wrench.angular])
@@ -94,22 +91,21 @@ def _write_efforts(link: Link, effort: np.ndarray) -> None:
     tree = link.body.tree
     by_slot = np.zeros(tree.num_slots)
     by_slot[tree.slots_in_pin_order] = effort
-    np.add.at(by_slot, tree.mimicked_slots, tree.mimic_multipliers * by_slot[tree.mimic_slots])
-    by_slot[tree.mimic_slots] = 0.0
-    below = [tree.joint_slots[part.index] for part in subtree(link)]
+    if tree.mimic_slots.size:
+        borne = tree.mimic_multipliers * by_slot[tree.mimic_slots]
+        np.add.at(by_slot, tree.mimicked_slots, borne)
+        by_slot[tree.mimic_slots] = 0.0
+    # Links are in depth-first order: those below a link are the ones that follow it.
+    below = tree.joint_slots[link.index : link.index + _size(link)]
     slots = [slot for slot in below if slot >= 0]
     link.body.joint_arrays['u'][slots] = by_slot[slots]
 
 
-def subtree(link: Link) -> list[Link]:
-    """A link and all links that it carries, depth-first."""
-    found = []
-    waiting = [link]
-    while waiting:
-        part = waiting.pop()
-        found.append(part)
-        waiting.extend(reversed(part.children))
-    return found
+def _size(link: Link) -> int:
+    """Number of links that a link carries, itself included."""
+    if link.is_root:
+        return link.body.num_links
+    return 1 + sum(_size(child) for child in link.children)
 
 
 def _wrench_at(link: Link) -> pin.Force:

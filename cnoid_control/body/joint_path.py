@@ -33,7 +33,8 @@ class Rows(IntFlag):
     @property
     def indices(self) -> list[int]:
         """Numbers of the rows among the six."""
-        return [row for row in range(6) if self & (1 << row)]
+        bits = int(self)
+        return [row for row in range(6) if bits >> row & 1]
 
 
 class JointPath:
@@ -136,7 +137,8 @@ class JointPath:
             Rows [linear, angular] in world axes, as far as asked for; a column a joint.
         """
         jacobian = calc_link_jacobian(self.end_link, local_point, self.base_link)
-        return jacobian[rows.indices][:, self._ids]
+        columns = jacobian[:, self._ids]
+        return columns if rows is Rows.ALL else columns[rows.indices]
 
     # --- inverse kinematics -------------------------------------------------------------------
 
