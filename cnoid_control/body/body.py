@@ -110,7 +110,7 @@ class Body(BodyMotion):
             (self._link_of_name[name], device) for name, device in self.tree.description.devices
         ]
         placed.sort(key=lambda pair: pair[0].index)
-        self.devices: DeviceList[Device] = DeviceList()
+        self.devices = DeviceList(Device)
         for index, (link, prototype) in enumerate(placed):
             device = prototype.clone()
             device.link = link

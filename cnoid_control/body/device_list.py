@@ -12,17 +12,33 @@ OtherT = TypeVar('OtherT', bound=Device)
 
 
 class DeviceList(list[DeviceT]):
-    """Devices in a row, of one type or of several."""
+    """Devices of one type, derived types included.
+
+        sensors = DeviceList(ForceSensor, body.devices)
+        sensors << other_body.devices
+
+    Attributes:
+        device_type: the type; what is not of it is left out.
+    """
+
+    def __init__(self, device_type: type[DeviceT], devices: Iterable[Device] = ()) -> None:
+        """Pick those of a type out of some devices.
+
+        Args:
+            device_type: the type, `Device` for all.
+            devices: the devices to pick from.
+        """
+        super().__init__()
+        self.device_type = device_type
+        self << devices
 
     def of_type(self, device_type: type[OtherT]) -> DeviceList[OtherT]:
-        """Those of one type, derived types included."""
-        found: DeviceList[OtherT] = DeviceList()
-        found.extend(device for device in self if isinstance(device, device_type))
-        return found
+        """Those of another type."""
+        return DeviceList(device_type, self)
 
-    def __lshift__(self, devices: Iterable[DeviceT]) -> DeviceList[DeviceT]:
-        """Append all of `devices`."""
-        self.extend(devices)
+    def __lshift__(self, devices: Iterable[Device]) -> DeviceList[DeviceT]:
+        """Append those of `devices` that are of the list's type."""
+        self.extend(device for device in devices if isinstance(device, self.device_type))
         return self
 
     def sorted_by_id(self) -> list[DeviceT | None]:
