@@ -27,6 +27,7 @@ def select_hardware(
     hardware: str,
     parameters: Mapping[str, str] | None = None,
     controllers_file: str = '',
+    posture: Mapping[str, float] | None = None,
 ) -> str:
     """URDF text whose `<ros2_control>` tags name the hardware given.
 
@@ -35,6 +36,7 @@ def select_hardware(
         hardware: gazebo, mock, topic, or a ros2_control plug-in as `package/Class`.
         parameters: parameters of the plug-in, beside those it always needs.
         controllers_file: parameter file of the controller manager that runs inside Gazebo.
+        posture: initial positions by joint, for hardware that is simulated [rad] or [m].
 
     Raises:
         UnknownHardware: a name that is neither a short name nor a plug-in.
@@ -52,6 +54,7 @@ def select_hardware(
         for key, value in {**always, **(parameters or {})}.items():
             ElementTree.SubElement(block, 'param', name=key).text = value
         system.insert(0, block)
+        _set_posture(system, posture or {})
     if hardware == 'gazebo':
         filename, name = GAZEBO_PLUGIN
         gazebo = ElementTree.SubElement(robot, 'gazebo')
@@ -60,3 +63,15 @@ def select_hardware(
             ElementTree.SubElement(loaded, 'parameters').text = controllers_file
     ElementTree.indent(robot)
     return ElementTree.tostring(robot, encoding='unicode')
+
+
+def _set_posture(system: ElementTree.Element, posture: Mapping[str, float]) -> None:
+    for joint in system.findall('joint'):
+        state = joint.find("state_interface[@name='position']")
+        name = joint.get('name', '')
+        if state is None or name not in posture:
+            continue
+        for old in state.findall("param[@name='initial_value']"):
+            state.remove(old)
+        value = ElementTree.SubElement(state, 'param', name='initial_value')
+        value.text = f'{posture[name]:.6f}'

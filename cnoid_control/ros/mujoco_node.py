@@ -6,6 +6,7 @@ import contextlib
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -67,6 +68,8 @@ OWN_KEYS = tuple(item.name for item in fields(SimulationParameters))
 REQUEST_TIMEOUT = 5.0
 # Time between looks for a signal that ends the process [s].
 STOP_POLL = 0.1
+# Longest wait, when told to end, for the controllers to be switched off [s].
+FAREWELL = 2.0
 
 
 class MujocoNode(Node):
@@ -313,6 +316,10 @@ def main(args: list[str] | None = None) -> int:
     node.start()
     with contextlib.suppress(ExternalShutdownException):
         while not stop.is_set():
+            executor.spin_once(timeout_sec=STOP_POLL)
+        # Who was told to end at the same time wants to switch its controllers off.
+        deadline = time.monotonic() + FAREWELL
+        while node.controllers.active_forward and time.monotonic() < deadline:
             executor.spin_once(timeout_sec=STOP_POLL)
     failure = node.finish()
     rclpy.try_shutdown()

@@ -16,7 +16,9 @@ class Pacing:
     """Decides how long a tick waits for commands and for the clock.
 
     free: goes on with the clock, whatever comes. paced: goes on with the clock, but waits when the
-    last command has become too old. lockstep: goes on when every state has been answered.
+    last command has become too old; when it is behind the clock it waits for every command, as
+    states that follow each other too fast would be lost. lockstep: goes on when every state has
+    been answered.
 
     Attributes:
         mode: one of PACINGS.
@@ -80,7 +82,12 @@ class Pacing:
     @property
     def waits(self) -> bool:
         """Whether commands are to come before the next step may be taken."""
-        return self.mode != FREE and max(self._owed.values(), default=0) > self.patience
+        if self.mode == FREE:
+            return False
+        patience = self.patience
+        if patience and self.factor > 0 and time.monotonic() > self._due + self._time_step:
+            patience = 0
+        return max(self._owed.values(), default=0) > patience
 
     def wait(self, take: Callable[[float], None], stopped: Callable[[], bool]) -> None:
         """Let the time between a state and the next step go by.

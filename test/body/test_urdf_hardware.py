@@ -40,3 +40,22 @@ def test_unknown_hardware_is_refused() -> None:
     """A name that is neither known nor a plug-in is refused with the names that are known."""
     with pytest.raises(UnknownHardware, match='gazebo, mock, topic'):
         select_hardware('<robot/>', 'gazbo')
+
+
+def test_the_initial_posture_is_set():
+    """Positions by joint become initial values; joints that are not named keep theirs."""
+    system = ElementTree.Element('robot')
+    control = ElementTree.SubElement(system, 'ros2_control', name='arm', type='system')
+    for name in ('hip', 'knee'):
+        joint = ElementTree.SubElement(control, 'joint', name=name)
+        ElementTree.SubElement(joint, 'state_interface', name='velocity')
+        state = ElementTree.SubElement(joint, 'state_interface', name='position')
+        ElementTree.SubElement(state, 'param', name='initial_value').text = '1.5'
+    text = select_hardware(
+        ElementTree.tostring(system, encoding='unicode'), 'mock', posture={'knee': -0.25}
+    )
+    values = [
+        [value.text for value in joint.findall('.//param')]
+        for joint in ElementTree.fromstring(text).iter('joint')
+    ]
+    assert values == [['1.5'], ['-0.250000']]

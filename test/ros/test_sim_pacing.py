@@ -84,6 +84,19 @@ def test_paced_waits_only_for_commands_that_are_too_old():
         assert pacing.timeouts == timeouts
 
 
+def test_paced_waits_for_every_command_when_it_is_behind(monkeypatch):
+    """Behind the clock a paced robot does not catch up in bursts that nobody answers."""
+    now = [100.0]
+    monkeypatch.setattr('time.monotonic', lambda: now[0])
+    pacing = Pacing(PACED, factor=1.0, timeout=1.0, time_step=0.001, command_age=0.003)
+    pacing.state_sent(['effort'])
+    assert not pacing.waits
+    now[0] += 0.01
+    assert pacing.waits
+    pacing.command_came('effort')
+    assert not pacing.waits
+
+
 def test_controllers_that_are_gone_owe_nothing():
     """When a controller is deactivated its answer is not waited for."""
     pacing = Pacing(LOCKSTEP, factor=0.0, timeout=60.0, time_step=0.001)

@@ -1,0 +1,173 @@
+"""The launch files: their arguments, what they start, and SR1 standing by one of them.
+
+launch and launch_ros come with ROS 2 and are not on PyPI; where they are missing these tests say
+so and are skipped.
+"""
+
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip('launch_ros', reason='launch_ros is not installed: it comes with ROS 2')
+
+from launch import LaunchContext
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch_ros.actions import Node
+from launch_ros.utilities import evaluate_parameters
+from nav_msgs.msg import Odometry
+
+NAMES = ('sr1_pd', 'sr1_walk')
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+service = LaunchService(noninteractive=True)
+included = IncludeLaunchDescription(PythonLaunchDescriptionSource(sys.argv[1]))
+service.include_launch_description(LaunchDescription([included]))
+sys.exit(service.run())
+"""
+
+
+def describe(root, name):
+    """Return the launch description of a launch file."""
+    file = root / 'launch' / f'{name}.launch.py'
+    return runpy.run_path(str(file))['generate_launch_description']()
+
+
+def started(root, name='sr1_pd', **arguments):
+    """Return what a launch file starts with these arguments: package/executable to Node."""
+    context = LaunchContext()
+    context.launch_configurations.update(arguments)
+    nodes = []
+    for entity in describe(root, name).entities:
+        if isinstance(entity, DeclareLaunchArgument):
+            entity.execute(context)
+        elif isinstance(entity, OpaqueFunction):
+            nodes = [action for action in entity.execute(context) if isinstance(action, Node)]
+    return {f'{node.node_package}/{node.node_executable}': node for node in nodes}, context
+
+
+def parameters(node, context):
+    """Return the parameters given to a node besides its files."""
+    given = {}
+    for entry in evaluate_parameters(context, node._Node__parameters):
+        if isinstance(entry, dict):
+            given.update(entry)
+    return given
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_every_argument_is_described(root, name):
+    """`--show-args` has a sentence for each argument, and the choices of those that have any."""
+    arguments = {
+        entity.name: entity
+        for entity in describe(root, name).entities
+        if isinstance(entity, DeclareLaunchArgument)
+    }
+    assert {'hardware', 'controller', 'rate', 'viewer', 'namespace', 'use_sim_time'} <= set(
+        arguments
+    )
+    assert all(argument.description for argument in arguments.values())
+    assert arguments['hardware'].choices == ['mujoco', 'gazebo', 'mock', 'topic', 'real']
+
+
+@pytest.mark.parametrize(
+    ('hardware', 'expected'),
+    [
+        ('mujoco', {'cnoid_control/cnoid_control_mujoco'}),
+        ('real', set()),
+        (
+            'mock',
+            {
+                'robot_state_publisher/robot_state_publisher',
+                'controller_manager/ros2_control_node',
+                'controller_manager/spawner',
+            },
+        ),
+        (
+            'topic',
+            {
+                'cnoid_control/cnoid_control_mujoco',
+                'robot_state_publisher/robot_state_publisher',
+                'controller_manager/ros2_control_node',
+                'controller_manager/spawner',
+            },
+        ),
+        (
+            'gazebo',
+            {
+                'robot_state_publisher/robot_state_publisher',
+                'ros_gz_sim/create',
+                'ros_gz_bridge/parameter_bridge',
+                'controller_manager/spawner',
+            },
+        ),
+    ],
+)
+def test_each_hardware_starts_what_it_needs(root, hardware, expected):
+    """Each choice of hardware starts its own programs, and always the node."""
+    nodes, context = started(root, hardware=hardware)
+    assert set(nodes) == {'cnoid_control/cnoid_control', *expected}
+    given = parameters(nodes['cnoid_control/cnoid_control'], context)
+    assert given['use_sim_time'] is (hardware in ('mujoco', 'gazebo'))
+    publisher = nodes.get('robot_state_publisher/robot_state_publisher')
+    if publisher is not None:
+        description = parameters(publisher, context)['robot_description']
+        plugin = {'gazebo': 'GazeboSimSystem', 'mock': 'GenericSystem'}.get(
+            hardware, 'TopicSystem'
+        )
+        assert plugin in description
+        assert 'initial_value' in description
+
+
+def test_arguments_reach_the_nodes(root):
+    """Controller, rate, namespace and clock are passed on."""
+    nodes, context = started(
+        root,
+        controller='pd',
+        rate='500',
+        namespace='left',
+        use_sim_time='false',
+        pacing='lockstep',
+        autostart='false',
+    )
+    node = nodes['cnoid_control/cnoid_control']
+    given = parameters(node, context)
+    assert (given['controller'], given['rate']) == ('pd', 500.0)
+    assert given['use_sim_time'] is False
+    assert given['autostart'] is False
+    assert given['hardware.ros2_control.lock_step'] is True
+    assert parameters(nodes['cnoid_control/cnoid_control_mujoco'], context)['rate'] == 500.0
+
+
+def test_sr1_stands_by_the_launch_file(root, ros_domain, ros_node, spin_until, tmp_path):
+    """The launch file brings SR1 up to stand in MuJoCo, and ends in order on SIGINT."""
+    log = (tmp_path / 'launch.log').open('w')
+    process = subprocess.Popen(
+        [sys.executable, '-c', LAUNCH, str(root / 'launch' / 'sr1_pd.launch.py')],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, 'PYTHONUNBUFFERED': '1'},
+    )
+    poses = []
+    ros_node.create_subscription(Odometry, 'cnoid_control_mujoco/root', poses.append, 1)
+    try:
+        stood = spin_until(lambda: poses and poses[-1].header.stamp.sec >= 2, timeout=100)
+    finally:
+        process.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + 20
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.kill()
+    text = (tmp_path / 'launch.log').read_text()
+    assert stood, text
+    assert poses[-1].pose.pose.position.z == pytest.approx(0.708, abs=0.01)
+    assert process.returncode == 0, text
+    assert text.count('process has finished cleanly') == 2, text
