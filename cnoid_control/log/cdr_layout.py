@@ -46,9 +46,9 @@ class CdrLayout:
     def numbers(self, name: str, count: int = 1, dtype: str = '<f8', value: float = 0) -> None:
         """Append a number or an array of fixed size; without a name it is constant."""
         kind = np.dtype(dtype)
-        if not count:
-            return
-        self._align(kind.itemsize)
+        # Nothing stands for an empty array, not even what would align it.
+        if count:
+            self._align(kind.itemsize)
         if name:
             self.fields[name] = Field(len(self._template), count, kind)
         self._template += np.full(count, value, kind).tobytes()

@@ -73,6 +73,15 @@ def test_run_that_reads_everything_replays(tmp_path):
     assert result.ticks == 500
 
 
+@pytest.mark.parametrize('name', ['link_force', 'link_position', 'sub_controllers', 'spring'])
+def test_samples_replay(tmp_path, name):
+    """Runs by wrenches, by root poses and by sub-controllers replay, with or without joints."""
+    record(tmp_path / 'sample.mcap', load_config(name), 0.2)
+    result = replay(tmp_path / 'sample.mcap', io.StringIO())
+    assert result.identical, result
+    assert result.ticks > 0
+
+
 def test_changed_controller_is_found_out(tmp_path):
     """The first difference is named: tick, joint and both values."""
     source = tmp_path / 'mine.py'
