@@ -95,6 +95,8 @@ EXTRAS = {
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'viewer': ['viser>=0.2'],
+    # Others' programs that the performance table compares with, where they are installed.
+    'bench': ['pin-pink>=3.0'],
     'test': TEST,
     'dev': [
         *TEST,

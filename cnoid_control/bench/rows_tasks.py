@@ -1,0 +1,163 @@
+"""Tasks against pink, where it is installed, and against the same steps written by hand."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.body import Body, load_body
+from cnoid_control.body.joint_group import JointGroup
+from cnoid_control.controllers.tasks import (
+    BodyPositionTask,
+    BodyScrewTask,
+    JointPositionConstraint,
+    JointVelocityConstraint,
+    TaskController,
+)
+from cnoid_control.controllers.tasks.solvers.qp_solver import QpSolver
+
+PERIOD = 0.005
+DAMPING = 1e-6
+# Part of the error that is removed in one period.
+GAIN = 0.5
+LINKS = ('RARM_WRIST_R', 'LARM_WRIST_R', 'RLEG_ANKLE_R', 'LLEG_ANKLE_R', 'CHEST', 'WAIST_R')
+
+
+def humanoid() -> Body:
+    """SR1 in the middle of its joint ranges but for a little."""
+    body = load_body('package://cnoid_control/urdf/sr1.urdf')
+    random = np.random.default_rng(0)
+    middle, width = 0.5 * (body.q_lower + body.q_upper), body.q_upper - body.q_lower
+    body.q[:] = middle + 0.1 * width * random.uniform(-1.0, 1.0, body.num_joints)
+    body.calc_forward_kinematics()
+    return body
+
+
+def targets(body: Body) -> dict[str, np.ndarray]:
+    """A pose near that of each link, shape (4, 4)."""
+    random = np.random.default_rng(1)
+    found = {}
+    for name in LINKS:
+        pose = body.link(name).T
+        pose[:3, :3] = pose[:3, :3] @ pin.exp3(0.02 * random.normal(size=3))
+        pose[:3, 3] += 0.02 * random.normal(size=3)
+        found[name] = pose
+    return found
+
+
+def speed_limits(body: Body) -> np.ndarray:
+    """Velocity limits by joint id, with one where the model has none to speak of [rad/s]."""
+    return np.maximum(body.dq_upper, 1.0)
+
+
+def six_frames(body: Body) -> TaskController:
+    """Six pose tasks with velocity and position limits on the whole body."""
+    group = JointGroup('all', body.joints)
+    controller = TaskController(body, group, PERIOD, QpSolver(damping=DAMPING))
+    for name, pose in targets(body).items():
+        task = controller.add_task(BodyScrewTask(name, body.link(name), gain=GAIN / PERIOD))
+        task.target.set(pose)
+    speed = JointVelocityConstraint('speed', group)
+    speed.max_velocity = speed_limits(body)
+    controller.add_constraint(speed)
+    controller.add_constraint(JointPositionConstraint('range', group))
+    return controller
+
+
+def pink_solver(body: Body) -> tuple[Work, Work]:
+    """The same problem in pink: a tick of it, and its velocities for a comparison."""
+    import pink
+    from pink.tasks import FrameTask
+
+    order = body.tree.slots_in_pin_order
+    model = body.model.copy()
+    for name in LINKS:
+        joint = body.tree.pin_joints[body.link(name).index]
+        kind = pin.FrameType.OP_FRAME
+        model.addFrame(pin.Frame(f'{name} frame', joint, 0, pin.SE3.Identity(), kind))
+    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    lower[7:], upper[7:] = body.q_lower[order], body.q_upper[order]
+    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
+    speed = np.full(model.nv, np.inf)
+    speed[6:] = speed_limits(body)[order]
+    model.velocityLimit = speed
+    configuration = pink.Configuration(model, model.createData(), body.pin_q().copy())
+    tasks = []
+    for name, pose in targets(body).items():
+        task = FrameTask(f'{name} frame', position_cost=1.0, orientation_cost=1.0, gain=GAIN)
+        task.set_target(pin.SE3(pose[:3, :3].copy(), pose[:3, 3].copy()))
+        tasks.append(task)
+
+    def velocities() -> np.ndarray:
+        return pink.solve_ik(configuration, tasks, PERIOD, solver='quadprog', damping=DAMPING)
+
+    def tick() -> None:
+        configuration.update(body.pin_q())
+        velocities()
+
+    return tick, velocities
+
+
+@contextmanager
+def against_pink() -> Iterator[tuple[Work, Work]]:
+    """Six frame tasks with limits, here and in pink."""
+    body = humanoid()
+    yield six_frames(body).compute, pink_solver(body)[0]
+
+
+@contextmanager
+def one_task() -> Iterator[tuple[Work, Work]]:
+    """One pose task on an arm, and the same pseudo-inverse step by hand."""
+    body = load_body('package://cnoid_control/urdf/arm.urdf')
+    body.q[:] = [0.3, 0.5, -0.4, 1.1, 0.6, 0.8, -0.2]
+    body.calc_forward_kinematics()
+    goal = body.link('flange').T
+    goal[:3, 3] += [0.02, 0.03, -0.02]
+    controller = TaskController(body, JointGroup('all', body.joints), PERIOD, QpSolver())
+    controller.add_task(BodyPositionTask('hand', body.link('flange'))).target.set(goal)
+    joint = body.tree.pin_joints[body.link('flange').index]
+    goal_rotation, goal_translation = goal[:3, :3].copy(), goal[:3, 3].copy()
+    frame = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+    model, data = body.model, body.data
+
+    def by_hand() -> np.ndarray:
+        pin.computeJointJacobians(model, data, body.pin_q())
+        jacobian = pin.getJointJacobian(model, data, joint, frame)[:, 6:]
+        pose = data.oMi[joint]
+        error = np.empty(6)
+        error[:3] = goal_translation - pose.translation
+        error[3:] = pin.log3(goal_rotation @ pose.rotation.T)
+        return np.linalg.pinv(jacobian) @ error
+
+    yield controller.compute, by_hand
+
+
+ROWS = [
+    BenchRow(
+        'task_arm',
+        'one pose task, arm of 7 joints, qp',
+        'the same by numpy.linalg.pinv',
+        one_task,
+        kind='time',
+        comparison='<=',
+        goal=1.5,
+    )
+]
+if importlib.util.find_spec('pink') is not None:
+    ROWS.append(
+        BenchRow(
+            'tasks_humanoid',
+            'six pose tasks with limits, SR1, 35 degrees of freedom',
+            'the same in pink with quadprog',
+            against_pink,
+            kind='time',
+            comparison='<=',
+            goal=0.4,
+            calls=200,
+        )
+    )

@@ -1,0 +1,26 @@
+"""The tasks of the performance table do the same work as what they are compared with."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from cnoid_control.bench import rows_tasks
+
+
+def test_one_task_moves_as_the_step_by_hand():
+    """Both sides of the arm's row find the same velocities."""
+    with rows_tasks.one_task() as (compute, by_hand):
+        compute()
+        np.testing.assert_allclose(compute.__self__.velocity, by_hand(), atol=1e-5)
+
+
+@pytest.mark.skipif(importlib.util.find_spec('pink') is None, reason='pink is not installed')
+def test_six_tasks_move_as_in_pink():
+    """Both sides of the humanoid's row find the same velocities, with limits at work."""
+    body = rows_tasks.humanoid()
+    controller = rows_tasks.six_frames(body)
+    controller.compute()
+    velocities = rows_tasks.pink_solver(body)[1]()
+    np.testing.assert_allclose(controller.velocity, velocities, atol=1e-4)
+    assert controller.limitations()
