@@ -96,7 +96,7 @@ class CdrLayout:
         rows = np.tile(np.frombuffer(bytes(self._template), dtype=np.uint8), (count, 1))
         for name, value in values.items():
             field = self.fields.get(name)
-            if field is None:
+            if field is None or not field.count:
                 continue
             numbers = np.ascontiguousarray(value, dtype=field.dtype).reshape(count, field.count)
             size = field.count * field.dtype.itemsize
