@@ -8,6 +8,7 @@ from pathlib import Path
 from cnoid_control.exceptions import CnoidControlError, choices
 
 NAME = 'cnoid_control'
+FOLDERS = ('config', 'launch', 'motion', 'urdf')
 
 
 class SharedFileNotFound(CnoidControlError):
@@ -27,7 +28,7 @@ class SharedFileNotFound(CnoidControlError):
 
 @lru_cache(maxsize=1)
 def share_folder() -> Path:
-    """Folder that holds config/, launch/ and urdf/.
+    """Folder that holds config/, launch/, motion/ and urdf/.
 
     In a checkout that is the checkout itself; where colcon or pip installed the package it is
     share/cnoid_control of the same installation.
@@ -48,7 +49,7 @@ def shared_file(folder: str, name: str | Path, suffix: str = '') -> Path:
     """Find a file by its path, or by its name among the package's shared files.
 
     Args:
-        folder: 'config', 'launch' or 'urdf'.
+        folder: one of FOLDERS.
         name: path of a file, or name of a shared file.
         suffix: ending that may be left out of the name, such as '.yaml'.
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cnoid_control.share import FOLDERS
+
 pytest.importorskip('colcon_core', reason='colcon is not installed')
 pytest.importorskip('colcon_ros', reason='colcon-ros is not installed')
 pytest.importorskip('ament_index_python', reason='needs ROS 2')
@@ -81,11 +83,11 @@ def test_the_executables_are_where_ros2_run_looks(prefix):
 
 
 def test_every_shared_file_is_installed(prefix, root):
-    """Everything in launch, config and urdf is under share/cnoid_control, with package.xml."""
+    """Everything in the shared folders is under share/cnoid_control, with package.xml."""
     share = prefix / 'share' / 'cnoid_control'
     files = [
         path.relative_to(root)
-        for folder in ('launch', 'config', 'urdf')
+        for folder in FOLDERS
         for path in (root / folder).rglob('*')
         if path.is_file() and '__pycache__' not in path.parts
     ]

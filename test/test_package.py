@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 import cnoid_control
+from cnoid_control.share import FOLDERS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,7 +48,7 @@ def test_pip_installs_the_shared_files(wheel):
     shared = {name.split('.data/data/')[1] for name in wheel.namelist() if '.data/data/' in name}
     files = {
         f'share/cnoid_control/{path.relative_to(ROOT)}'
-        for folder in ('launch', 'config', 'urdf')
+        for folder in FOLDERS
         for path in (ROOT / folder).rglob('*')
         if path.is_file() and '__pycache__' not in path.parts
     }
