@@ -121,7 +121,9 @@ def make_loop(
         hardware = create_hardware(
             config.hardware_type, body, config.hardware_parameters, config.time_step
         )
-    host = ControllerHost(controllers, hardware.body, hardware.time_step, os)
+    host = ControllerHost(
+        controllers, hardware.body, hardware.time_step, os, config.parameters.strict
+    )
     limiter = CommandLimiter(hardware.body, config.parameters.limits, hardware.time_step)
     return ControlLoop(
         hardware,

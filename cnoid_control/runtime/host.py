@@ -22,6 +22,7 @@ from cnoid_control.runtime.exceptions import (
     ResultNotBool,
 )
 from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.strict_io import StrictIO
 
 
 class ControllerHost:
@@ -36,6 +37,7 @@ class ControllerHost:
         body: body of the hardware.
         time_step: period of the ticks [s].
         os: stream for messages of the host and of the controllers.
+        strict: whether to warn of what controllers read or write without having enabled it.
         controllers: those that are still in the run.
         errors: what went wrong so far, in order.
     """
@@ -46,6 +48,7 @@ class ControllerHost:
         body: Body,
         time_step: float,
         os: TextIO | None = None,
+        strict: bool = False,
     ) -> None:
         """Take the controllers in; nothing is called yet."""
         self.controllers = list(controllers)
@@ -53,6 +56,7 @@ class ControllerHost:
         self.body = body
         self.time_step = time_step
         self.os = os if os is not None else sys.stderr
+        self.strict = strict
         self.errors: list[CnoidControlError] = []
         self._inputs: list[Callable[[], None]] = []
         self._outputs: list[Callable[[], None]] = []
@@ -106,6 +110,7 @@ class ControllerHost:
     def _initialize(self, hosted: HostedController) -> list[ControllerFailed]:
         shared: dict[str, Any] = {}
         own = self.body.clone()
+        hosted.strict = StrictIO(own) if self.strict else None
         return hosted.initialize(self.body, own, self.time_step, self.os, shared)
 
     def start(self) -> None:
@@ -137,7 +142,7 @@ class ControllerHost:
         if len(self.body.devices):
             self._inputs += [one.input for one in devices]
             self._outputs += [one.output for one in devices]
-        self._controls = [(member.name, member.controller.control) for member in members]
+        self._controls = [call for hosted in self.controllers for call in hosted.controls()]
         self._ios = self.ios()
         self._pushes = any(
             flags & StateFlag.LINK_EXT_WRENCH for flags in self.request().outputs.values()

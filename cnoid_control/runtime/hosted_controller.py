@@ -21,6 +21,7 @@ from cnoid_control.runtime.exceptions import (
     ResultNotBool,
 )
 from cnoid_control.runtime.io_transfer import IOTransfer
+from cnoid_control.runtime.strict_io import StrictIO
 
 
 class HostedController:
@@ -38,6 +39,7 @@ class HostedController:
         parameters: its options, checked; None for a controller that declares none.
         io: its door to the robot, from initialize() on.
         configured, started: how far it has come.
+        strict: what watches its body, in a strict run.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class HostedController:
         self.started = False
         self.transfer: IOTransfer | None = None
         self.devices: DeviceTransfer | None = None
+        self.strict: StrictIO | None = None
 
     def family(self) -> Iterator[HostedController]:
         """The controller and its sub-controllers, parents before children."""
@@ -130,6 +133,18 @@ class HostedController:
             member.transfer = IOTransfer(member.io, robot)
         assert self.io is not None
         self.devices = DeviceTransfer(self.io.body, robot, enabled)
+        if self.strict is not None:
+            self.strict.allow([member.io for member in self.family() if member.io is not None])
+
+    def controls(self) -> list[tuple[str, Callable[[], Any]]]:
+        """What a tick calls: the controller and its sub-controllers, with their names."""
+        return [
+            (member.name, self._guarded(member.io, member.controller.control))
+            for member in self.family()
+        ]
+
+    def _guarded(self, io: ControllerIO | None, control: Callable[[], Any]) -> Callable[[], Any]:
+        return control if self.strict is None or io is None else self.strict.guard(io, control)
 
     def hand_over(self, robot: Body) -> None:
         """Set the robot's actuation modes, and hand the present commands over to it."""

@@ -1,0 +1,278 @@
+"""Strict io: what was not enabled is warned of, once; what was, is not."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.body import Body, Device, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.devices import ForceSensor, PointLight
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+
+Q, DQ = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
+U = StateFlag.JOINT_TORQUE
+
+
+def robot() -> Body:
+    """Free root with three joints, a force sensor and a light."""
+    links = [LinkDescription('root', joint_type=JointType.FREE)]
+    for i in range(3):
+        links.append(
+            LinkDescription(f'j{i}', links[-1].name, joint_type=JointType.REVOLUTE, joint_id=i)
+        )
+    devices: list[tuple[str, Device]] = [
+        ('root', ForceSensor('force')),
+        ('root', PointLight('light')),
+    ]
+    return Body(BodyDescription('robot', links, devices))
+
+
+class Scripted(SimpleController):
+    """Enables and does what a test says."""
+
+    def __init__(self, setup, work) -> None:
+        self.setup, self.work = setup, work
+
+    def initialize(self, io):
+        self.body = io.body
+        self.cached_q = io.body.q
+        self.setup(io)
+        return True
+
+    def control(self):
+        self.work(self.body)
+        return True
+
+
+def enable(*flags_of_joints: StateFlag | None, output: StateFlag | None = None):
+    """Set-up that enables inputs joint by joint, and torques or such for all."""
+
+    def setup(io):
+        for joint, flags in zip(io.body.joints, flags_of_joints, strict=False):
+            if flags is not None:
+                io.enable_input(joint, flags)
+        if output is not None:
+            for joint in io.body.joints:
+                io.enable_output(joint, output)
+
+    return setup
+
+
+def warnings_of(setup, work, ticks: int = 2, strict: bool = True) -> list[str]:
+    """What a strict run prints."""
+    stream = io.StringIO()
+    hosted = [HostedController('c', Scripted(setup, work))]
+    host = ControllerHost(hosted, robot(), 0.01, stream, strict)
+    host.configure()
+    host.initialize()
+    host.start()
+    for tick in range(ticks):
+        host.control(tick, 0.0)
+    return stream.getvalue().splitlines()
+
+
+READS = {
+    'whole array': lambda body: body.q + 1.0,
+    'function': lambda body: np.concatenate((body.q, body.q)),
+    'matrix product': lambda body: np.eye(3) @ body.q,
+    'copy': lambda body: body.q.copy(),
+    'sum': lambda body: body.q.sum(),
+    'norm': lambda body: np.linalg.norm(body.q),
+    'element': lambda body: body.q[2],
+    'fancy index': lambda body: body.q[[0, 2]],
+    'slice': lambda body: 2.0 * body.q[1:],
+    'list': lambda body: body.q.tolist(),
+    'iteration': lambda body: list(body.q),
+    'link': lambda body: body.joint(2).q,
+    'kinematics': lambda body: body.calc_forward_kinematics(),
+}
+
+
+@pytest.mark.parametrize('way', READS)
+def test_reading_what_is_not_enabled_is_warned_of(way):
+    """By whatever way it is read; once, and with what to do about it."""
+    lines = warnings_of(enable(Q, Q, DQ), READS[way])
+    assert len(lines) == 1
+    assert "'c' reads q of j2, not enabled: it keeps its initial value" in lines[0]
+    assert 'io.enable_input(link, StateFlag.JOINT_DISPLACEMENT)' in lines[0]
+
+
+@pytest.mark.parametrize('way', READS)
+def test_reading_what_is_enabled_is_fine(way):
+    """Nothing is said, and the values are the right ones."""
+    assert warnings_of(enable(Q, Q, Q), READS[way]) == []
+
+
+@pytest.mark.parametrize('way', READS)
+def test_results_are_the_same_as_without(way):
+    """A strict body computes what a plain one computes."""
+    results = []
+    for strict in (False, True):
+        warnings_of(enable(Q, Q, Q), lambda body: results.append(READS[way](body)), 1, strict)
+    plain, watched = results
+    np.testing.assert_array_equal(watched, plain)
+    assert type(watched) in (type(plain), np.ndarray)
+
+
+def test_cached_arrays_are_watched():
+    """An array that was fetched in initialize() is no way around."""
+    seen = []
+
+    class Caching(Scripted):
+        def control(self):
+            seen.append(self.cached_q * 2.0)
+            return True
+
+    stream = io.StringIO()
+    hosted = [HostedController('c', Caching(enable(), None))]
+    host = ControllerHost(hosted, robot(), 0.01, stream, True)
+    host.configure()
+    host.initialize()
+    host.start()
+    host.control(0, 0.0)
+    assert 'reads q of j0, j1, j2' in stream.getvalue()
+
+
+def test_velocity_kinematics_need_velocities():
+    """Forward kinematics with velocity read dq."""
+    work = lambda body: body.calc_forward_kinematics(velocity=True)  # noqa: E731
+    lines = warnings_of(enable(Q, Q, Q), work)
+    assert len(lines) == 1
+    assert 'reads dq of j0, j1, j2' in lines[0]
+    assert 'StateFlag.JOINT_VELOCITY' in lines[0]
+
+
+def test_initial_values_may_be_read_in_initialize():
+    """The posture is known before the first tick."""
+    setup = lambda io: io.body.q.copy()  # noqa: E731
+    assert warnings_of(setup, lambda body: None) == []
+
+
+def test_what_was_written_may_be_read():
+    """A controller knows what it wrote itself."""
+
+    def work(body):
+        body.u[:] = 1.0
+        body.u *= 2.0
+        body.joint(0).u += 1.0
+
+    assert warnings_of(enable(output=U), work) == []
+
+
+def test_writing_without_effect_is_warned_of():
+    """A command that the actuation mode does not use goes nowhere."""
+
+    def work(body):
+        body.u[:] = 1.0
+        body.dq_target[1] += 1.0
+
+    lines = warnings_of(enable(output=U), work)
+    assert len(lines) == 1
+    assert "'c' writes dq_target of j1 without effect; enable the output" in lines[0]
+
+
+def test_reference_may_be_written_in_every_mode():
+    """q_target is for the log and the plots too; not so where there is no output at all."""
+
+    def work(body):
+        body.q_target[:] += 1.0
+
+    assert warnings_of(enable(output=U), work) == []
+    assert 'writes q_target of j0, j1, j2 without effect' in warnings_of(enable(), work)[0]
+
+
+def test_pushing_without_enabling_is_warned_of():
+    """F_ext needs its output."""
+
+    def work(body):
+        body.root_link.F_ext = np.ones(6)
+
+    lines = warnings_of(enable(), work)
+    assert len(lines) == 1
+    assert 'writes F_ext of root without effect' in lines[0]
+    setup = lambda io: io.enable_output(io.body.root_link, StateFlag.LINK_EXT_WRENCH)  # noqa: E731
+    assert warnings_of(setup, work) == []
+
+
+def test_root_needs_enabling_or_an_estimate_of_its_own():
+    """Its pose is read only where it is an input or was set."""
+    work = lambda body: body.root_link.p + body.root_link.w  # noqa: E731
+    lines = warnings_of(enable(), work)
+    assert [line.split(',')[0] for line in lines] == [
+        "warning: controller 'c' reads p of root",
+        "warning: controller 'c' reads w of root",
+    ]
+    flags = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+    setup = lambda io: io.enable_input(io.body.root_link, flags)  # noqa: E731
+    assert warnings_of(setup, work) == []
+
+    def estimate(body):
+        body.root_link.p = np.zeros(3)
+        body.root_link.w = np.zeros(3)
+        work(body)
+
+    assert warnings_of(enable(), estimate) == []
+
+
+def test_sensor_needs_enabling():
+    """A force sensor that was not enabled reads zero for ever."""
+    work = lambda body: body.devices[0].F[2] + body.devices[0].f[0]  # noqa: E731
+    lines = warnings_of(enable(), work)
+    assert len(lines) == 1
+    assert "'c' reads force, not enabled: it stays as it was; io.enable_input" in lines[0]
+    assert warnings_of(lambda io: io.enable_input(io.body.devices[0]), work) == []
+
+
+def test_device_needs_notification():
+    """A light that is switched in silence stays as it is."""
+
+    def switch(body):
+        body.devices[1].on = not body.devices[1].on
+
+    lines = warnings_of(enable(), switch)
+    assert len(lines) == 1
+    assert "'c' changes light without effect; call notify_state_change()" in lines[0]
+
+    def switch_and_say(body):
+        switch(body)
+        body.devices[1].notify_state_change()
+
+    assert warnings_of(enable(), switch_and_say) == []
+
+
+def test_watched_sensor_can_be_switched():
+    """A sensor that is not read may still be switched off."""
+    body = robot()
+
+    def switch(own):
+        own.devices[0].on = False
+        own.devices[0].notify_state_change()
+
+    host = ControllerHost(
+        [HostedController('c', Scripted(enable(), switch))], body, 0.01, io.StringIO(), True
+    )
+    host.configure()
+    host.initialize()
+    host.start()
+    host.control(0, 0.0)
+    assert not body.devices[0].on
+
+
+def test_saving_the_state_uses_nothing():
+    """A controller may save, clone and restore its body."""
+
+    def work(body):
+        body.restore_state(body.save_state())
+        body.clone()
+
+    assert warnings_of(enable(), work) == []
+
+
+def test_without_strict_nothing_is_said():
+    """The default is silence, as in Choreonoid."""
+    assert warnings_of(enable(), READS['whole array'], strict=False) == []
