@@ -34,9 +34,6 @@ DIVERGENCE = {
 # Names of the joints' own sensors in the options.
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
 
-# Looked up once: they are called in every tick.
-step1, step2 = mujoco.mj_step1, mujoco.mj_step2
-
 Call = Callable[[], object]
 
 logger = logging.getLogger(__name__)
@@ -170,8 +167,7 @@ class MujocoHardware:
         mujoco.mj_forward(self.model, self.data)
         self._inputs.take_forces()
         for call in self._after:
-            if call != self._look:
-                call()
+            call()
 
     def _compile(self, request: IORequest) -> None:
         """List the calls of a tick, so that what was not requested costs nothing."""
@@ -180,17 +176,21 @@ class MujocoHardware:
         for flag in request.inputs.values():
             flags |= flag
         data, mapping, values = self.data, self._mapping, self._joint_values
-        self._before: list[Call] = []
-        self._between: list[Call] = [commands.integrate] if commands.integrates else []
+        before: list[Call] = []
+        between: list[Call] = [commands.integrate] if commands.integrates else []
         forces = [inputs.take_forces] if inputs.reads_forces else []
         # At the end of a tick's physics: what belongs to it, then the commands for the next.
-        self._at_end: list[Call] = [*self._between, *forces, *commands.latches]
+        at_end: list[Call] = [*between, *forces, *commands.latches]
         self._writes: list[Call] = list(commands.writes)
         for channel in (outputs, self._tracks):
             if channel.active:
-                self._before.append(channel.apply)
-                self._at_end.append(channel.latch)
+                before.append(channel.apply)
+                at_end.append(channel.latch)
                 self._writes.append(channel.write)
+        # A step is split so that kinematics and sensors are up to date when it is over: step2
+        # ends it with the controls, step1 begins the next one.
+        begin = partial(mujoco.mj_step1, self.model, data)
+        end = partial(mujoco.mj_step2, self.model, data)
         self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
         if flags & StateFlag.JOINT_ACCELERATION:
             self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))
@@ -203,8 +203,11 @@ class MujocoHardware:
             self._after.append(inputs.take_motion)
         if self._sensors.active:
             self._after.append(self._sensors.take)
+        whole_step: list[Call] = [*before, end, *between, begin]
+        self._calls = [*whole_step * (self._steps - 1), *before, end, *at_end, begin]
+        self._calls += self._after
         if self._vision.active:
-            self._after.append(self._look)
+            self._calls.append(self._look)
 
     def _disturb(self, name: str, errors: DisturbanceParameters) -> Call:
         """Call that makes one of the joints' own sensors err."""
@@ -254,32 +257,13 @@ class MujocoHardware:
             self._fresh = False
             self._look()
             return True
-        for _ in range(self._steps - 1):
-            self._step()
-        # A step is split so that kinematics and sensors are up to date when it is over: step2
-        # ends it with the controls, step1 begins the next one.
-        for call in self._before:
-            call()
-        step2(self.model, self.data)
-        for call in self._at_end:
-            call()
-        step1(self.model, self.data)
         self._tick += 1
         self.time = self._tick * self.time_step
+        for call in self._calls:
+            call()
         if self._bad_acceleration.number or self._bad_command.number:
             self._report_divergence()
-        for call in self._after:
-            call()
         return True
-
-    def _step(self) -> None:
-        """Run a physics step within a tick."""
-        for call in self._before:
-            call()
-        step2(self.model, self.data)
-        for call in self._between:
-            call()
-        step1(self.model, self.data)
 
     def _look(self) -> None:
         self._vision.take(self.time)
