@@ -155,6 +155,9 @@ class Bringup:
         )
 
     def _simulation(self, parameters: dict[str, Any]) -> Node:
+        if not self.sim_time['use_sim_time']:
+            # Nobody asks for it, and a second robot would contradict it.
+            parameters['clock_rate'] = 0.0
         return self._node(
             PACKAGE, 'cnoid_control_mujoco', self.file, {**parameters, **self.changes}
         )

@@ -28,9 +28,10 @@ from cnoid_control.hardware.mujoco_hardware import MujocoHardware
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.diagnostics import Diagnostics
+from cnoid_control.ros.node_arguments import given_parameters
 from cnoid_control.ros.parameter_schema import declare_schema, nested_values, plain_value
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
-from cnoid_control.ros.scheduling import request_realtime
+from cnoid_control.ros.scheduling import DEFAULT_PRIORITY, request_realtime
 from cnoid_control.ros.sim_actuation import SimulatedActuation
 from cnoid_control.ros.sim_assembly import (
     JOINT_STATE_BROADCASTER,
@@ -170,16 +171,14 @@ class MujocoNode(Node):
             )
             for topic, device in self._devices.items()
         ]
-        return StatePublishers(
-            self.body,
-            [(joints, self._is_active(JOINT_STATE_BROADCASTER))],
-            devices,
-            (ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)),
-            (
-                RootPublisher(self, self.body, qos),
-                ticks_between(parameters.root_rate, dt),
-            ),
-        )
+        slower: list[tuple[ClockPublisher | RootPublisher, int]] = []
+        if parameters.clock_rate > 0:
+            slower.append((ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)))
+        if parameters.root_rate > 0:
+            truth = RootPublisher(self, self.body, qos)
+            slower.append((truth, ticks_between(parameters.root_rate, dt)))
+        joints_active = self._is_active(JOINT_STATE_BROADCASTER)
+        return StatePublishers(self.body, [(joints, joints_active)], devices, slower)
 
     def _is_active(self, name: str) -> Any:
         for controller in self.controllers:
@@ -280,8 +279,6 @@ class MujocoNode(Node):
         self._thread.start()
 
     def _run(self) -> None:
-        if self.parameters.pacing != LOCKSTEP:
-            self.get_logger().info(request_realtime(self.parameters.realtime_priority))
         try:
             self.loop.run()
         except CnoidControlError as error:
@@ -300,16 +297,20 @@ class MujocoNode(Node):
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until it is told to end; the exit status is 1 where it failed."""
+    words = list(sys.argv if args is None else args)
+    # Before the middleware's threads are there: they inherit it.
+    scheduling = request_realtime(_wanted_priority(words))
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = MujocoNode()
     except (CnoidControlError, ParameterException) as error:
         print(f'cnoid_control_mujoco: {error}', file=sys.stderr)
         rclpy.try_shutdown()
         return 1
+    node.get_logger().info(scheduling)
     executor = SingleThreadedExecutor()
     for served in (node, *node.companions):
         executor.add_node(served)
@@ -324,6 +325,14 @@ def main(args: list[str] | None = None) -> int:
     failure = node.finish()
     rclpy.try_shutdown()
     return 1 if failure else 0
+
+
+def _wanted_priority(words: Sequence[str]) -> int:
+    """Real-time priority that the arguments ask for; 0 in lock-step, where nothing is late."""
+    values = given_parameters(words)
+    priority = values.get('realtime_priority', DEFAULT_PRIORITY)
+    wanted = isinstance(priority, int) and values.get('pacing') != LOCKSTEP
+    return priority if wanted and 0 <= priority <= 99 else 0
 
 
 if __name__ == '__main__':

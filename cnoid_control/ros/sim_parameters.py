@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cnoid_control.parameters import parameter
+from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
 from cnoid_control.ros.sim_pacing import PACED, PACINGS
 
 CONTROLLERS, TOPIC = 'controllers', 'topic'
@@ -68,14 +69,19 @@ class SimulationParameters:
         [], 'command controllers that are active from the start', read_only=True
     )
     clock_rate: float = parameter(
-        100.0, 'rate of /clock', unit='Hz', minimum=0.1, maximum=1e5, read_only=True
+        100.0, 'rate of /clock; 0 for none', unit='Hz', minimum=0.0, maximum=1e5, read_only=True
     )
     root_rate: float = parameter(
-        100.0, 'rate of ~/root and /tf', unit='Hz', minimum=0.1, maximum=1e5, read_only=True
+        100.0,
+        'rate of ~/root and /tf; 0 for none',
+        unit='Hz',
+        minimum=0.0,
+        maximum=1e5,
+        read_only=True,
     )
     realtime_priority: int = parameter(
-        40,
-        'SCHED_FIFO priority of the simulation; 0 for none, and none in lock-step',
+        DEFAULT_PRIORITY,
+        'SCHED_FIFO priority of the process; 0 for none, and none in lock-step',
         minimum=0,
         maximum=99,
         read_only=True,

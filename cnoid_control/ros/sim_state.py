@@ -118,8 +118,7 @@ class StatePublishers:
         body: Body,
         joints: Sequence[tuple[JointStatePublisher, Callable[[], bool]]],
         devices: Sequence[tuple[DevicePublisher, Callable[[], bool]]],
-        clock: tuple[ClockPublisher, int],
-        root: tuple[RootPublisher, int],
+        slower: Sequence[tuple[ClockPublisher | RootPublisher, int]],
     ) -> None:
         """Collect the publishers.
 
@@ -127,19 +126,18 @@ class StatePublishers:
             body: the robot.
             joints: publishers of joint states, and whether each is active.
             devices: publishers of devices, and whether each is active.
-            clock: publisher of the time, and ticks between its messages.
-            root: publisher of the root's truth, and ticks between its messages.
+            slower: other publishers, and ticks between the messages of each.
         """
         self._body = body
         self._joints = list(joints)
         self._devices = list(devices)
-        self._clock, self._clock_ticks = clock
-        self._root, self._root_ticks = root
+        self._slower = list(slower)
 
     def publish(self, tick: int, stamp: int) -> None:
         """Publish what is due in a tick, with its stamp [ns]."""
-        if tick % self._clock_ticks == 0:
-            self._clock.publish(stamp)
+        for other, ticks in self._slower:
+            if tick % ticks == 0:
+                other.publish(stamp)
         if self._devices:
             self._body.calc_forward_kinematics()
         for device, is_active in self._devices:
@@ -148,8 +146,6 @@ class StatePublishers:
         for joints, is_active in self._joints:
             if is_active():
                 joints.publish(stamp)
-        if tick % self._root_ticks == 0:
-            self._root.publish(stamp)
 
 
 def _fill(field: Any, values: Sequence[float]) -> None:
