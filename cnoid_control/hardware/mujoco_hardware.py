@@ -204,7 +204,7 @@ class MujocoHardware:
         if self._sensors.active:
             self._after.append(self._sensors.take)
         whole_step: list[Call] = [*before, end, *between, begin]
-        self._calls = [*whole_step * (self._steps - 1), *before, end, *at_end, begin]
+        self._calls: list[Call] = [*whole_step * (self._steps - 1), *before, end, *at_end, begin]
         self._calls += self._after
         if self._vision.active:
             self._calls.append(self._look)
