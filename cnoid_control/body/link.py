@@ -129,6 +129,26 @@ class Link:
         return self.description.joint_type
 
     @property
+    def is_fixed_joint(self) -> bool:
+        """Whether the link does not move against its parent, or against the world."""
+        return self.joint_type is JointType.FIXED
+
+    @property
+    def is_free_joint(self) -> bool:
+        """Whether the link is a root that nothing holds."""
+        return self.joint_type is JointType.FREE
+
+    @property
+    def is_revolute_joint(self) -> bool:
+        """Whether the link turns about its joint axis."""
+        return self.joint_type is JointType.REVOLUTE
+
+    @property
+    def is_prismatic_joint(self) -> bool:
+        """Whether the link slides along its joint axis."""
+        return self.joint_type is JointType.PRISMATIC
+
+    @property
     def joint_axis(self) -> np.ndarray:
         """Unit axis of the joint in the link frame, shape (3,)."""
         axis = self.description.joint_axis

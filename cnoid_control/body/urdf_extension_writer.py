@@ -97,6 +97,7 @@ def _write_device(
         element.set('optical_frame', device.optical_frame.value)
         to_optical_frame(plain, device.optical_frame)
     if not np.allclose(plain.T_local, device.T_local, rtol=0.0, atol=SAME_POSE):
+        element.set('xyz', numbers(device.p_local))
         for key, text in pose_attributes(device.p_local, device.R_local).items():
             element.set(key, text)
     for key, value in vars(device).items():

@@ -162,3 +162,13 @@ def test_external_forces() -> None:
     np.testing.assert_allclose(link.F_ext, [*f, *np.cross(world, f)])
     link.add_external_force_at_local_position(f, point)
     np.testing.assert_allclose(link.F_ext[:3], 2.0 * f)
+
+
+def test_joint_types() -> None:
+    """Every link tells what kind of joint holds it."""
+    body = mixed()
+    assert body.root_link.is_free_joint
+    assert body.link('mount').is_fixed_joint
+    assert body.link('upper').is_revolute_joint
+    assert body.link('tail').is_prismatic_joint
+    assert not body.link('tail').is_revolute_joint

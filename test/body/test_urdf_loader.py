@@ -1,4 +1,10 @@
+import math
+from pathlib import Path
+
 import numpy as np
+import pinocchio as pin
+import pytest
+from body.models import MIXED, SR1
 
 from cnoid_control.body import (
     AccelerationSensor,
@@ -12,8 +18,6 @@ from cnoid_control.body import (
     load_body,
 )
 from cnoid_control.body.urdf_loader import parse_urdf
-
-SR1 = 'package://cnoid_control/urdf/sr1.urdf'
 
 INERTIAL = (
     '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
@@ -155,3 +159,29 @@ def test_same_visual_and_collision_are_one_shape() -> None:
     """A shape that is seen and collides alike is one shape."""
     shapes = load_body(SR1).link('LLEG_ANKLE_R').description.shapes
     assert [(shape.visual, shape.collision) for shape in shapes] == [(True, True)] * 2
+
+
+@pytest.mark.parametrize('name', ['sr1', 'mixed'])
+def test_agrees_with_the_parser_of_pinocchio(name: str, root: Path) -> None:
+    """Links are where pinocchio's own URDF parser has them, and weigh the same."""
+    text = MIXED if name == 'mixed' else (root / 'urdf/sr1.urdf').read_text(encoding='utf-8')
+    body = Body(parse_urdf(text, name))
+    body.root_link.T = np.eye(4)
+    body.q[:] = np.random.default_rng(5).uniform(-1.0, 1.0, body.num_joints)
+    body.calc_forward_kinematics()
+    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    data = model.createData()
+    q = pin.neutral(model)
+    for joint in body.all_joints:
+        place = model.joints[model.getJointId(joint.joint_name)]
+        # A continuous joint is a cosine and a sine there.
+        q[place.idx_q : place.idx_q + place.nq] = (
+            joint.q if place.nq == 1 else [math.cos(joint.q), math.sin(joint.q)]
+        )
+    pin.framesForwardKinematics(model, data, q)
+    for link in body.links:
+        found = data.oMf[model.getFrameId(link.name, pin.FrameType.BODY)]
+        np.testing.assert_allclose(link.T, found.homogeneous, atol=1e-9, err_msg=link.name)
+    com = pin.centerOfMass(model, data, q)
+    np.testing.assert_allclose(body.calc_center_of_mass(), com, atol=1e-9)
+    assert np.isclose(body.mass, pin.computeTotalMass(model))
