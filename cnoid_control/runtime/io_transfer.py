@@ -103,7 +103,8 @@ def joint_copies(target: Body, source: Body, array: str, joints: Iterable[Link])
     of = source.joint_arrays[array].view(np.ndarray)
     first, end = slots[0], slots[-1] + 1
     if end - first == len(slots):
-        return [partial(np.copyto, to[first:end], of[first:end])]
+        # The bound method costs a third of np.copyto.
+        return [partial(to[first:end].__setitem__, Ellipsis, of[first:end])]
     mask = np.zeros(len(to), dtype=bool)
     mask[slots] = True
     return [partial(np.copyto, to, of, where=mask)]
