@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import rclpy
 from rclpy.node import Node
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.parameters import parameter, parse_parameters
+from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.command_outlet import COMMAND_QOS, CommandOutlet
 from cnoid_control.ros.controller_manager import ControllerManager
 from cnoid_control.ros.exceptions import MalformedMessage, MissingInterfaces
@@ -30,35 +29,11 @@ from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters, def
 from cnoid_control.ros.scheduling import request_realtime
 from cnoid_control.ros.service_caller import ServiceCaller
 from cnoid_control.ros.topic_reader import STATE_QOS
+from cnoid_control.runtime.deadman_parameters import DeadmanParameters
 
-# Above the node's own priority: it must run when the node does not let go of a core.
-PRIORITY = 60
 LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
-
-
-@dataclass
-class DeadmanParameters:
-    """The `deadman` section of a parameter file."""
-
-    node: str = parameter('cnoid_control', 'node whose `~/joint_commands` are watched')
-    timeout: float = parameter(
-        0.04, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
-    )
-    grace: float = parameter(
-        1.0,
-        'time for which commands must have come steadily before it is armed',
-        unit='s',
-        minimum=0.0,
-        maximum=60.0,
-    )
-    repeat: float = parameter(
-        0.5, 'time for which the safe command is repeated', unit='s', minimum=0.0, maximum=60.0
-    )
-    realtime_priority: int = parameter(
-        PRIORITY, 'SCHED_FIFO priority; 0 for none', minimum=0, maximum=99
-    )
 
 
 class Deadman:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -295,8 +295,13 @@ class MujocoNode(Node):
         return self._failure
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until it is told to end; the exit status is 1 where it failed."""
+def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = MujocoNode) -> int:
+    """Run the node until it is told to end; the exit status is 1 where it failed.
+
+    Args:
+        args: the words of the command line; those of the process where None.
+        make_node: makes the node once ROS is there.
+    """
     words = list(sys.argv if args is None else args)
     # Before the middleware's threads are there: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
@@ -305,7 +310,7 @@ def main(args: list[str] | None = None) -> int:
         signal.signal(number, lambda *_: stop.set())
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        node = MujocoNode()
+        node = make_node()
     except (CnoidControlError, ParameterException) as error:
         print(f'cnoid_control_mujoco: {error}', file=sys.stderr)
         rclpy.try_shutdown()

@@ -390,7 +390,13 @@ class Ros2ControlHardware:
                 return False
             source.inbox.wait(min(left, WAIT_SLICE))
             if time.monotonic() - self.arrival > WAIT_SLICE:
-                self.while_waiting()
+                self._send_again()
+
+    def _send_again(self) -> None:
+        """Repeat the last command: a robot that has missed it may be waiting for it."""
+        if not self.parameters.lock_step:
+            self.write()
+        self.while_waiting()
 
     def _wait_for_timer(self) -> bool:
         now = time.monotonic()

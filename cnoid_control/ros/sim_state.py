@@ -133,6 +133,11 @@ class StatePublishers:
         self._devices = list(devices)
         self._slower = list(slower)
 
+    @property
+    def joint_publishers(self) -> list[JointStatePublisher]:
+        """The publishers of joint states."""
+        return [publisher for publisher, _ in self._joints]
+
     def publish(self, tick: int, stamp: int) -> None:
         """Publish what is due in a tick, with its stamp [ns]."""
         for other, ticks in self._slower:

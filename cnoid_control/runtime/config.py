@@ -17,6 +17,7 @@ from cnoid_control.parameters.exceptions import (
 )
 from cnoid_control.plugin.registry import controller_names, instance_name
 from cnoid_control.runtime.config_file import merge, read_parameter_file
+from cnoid_control.runtime.deadman_parameters import DeadmanParameters
 from cnoid_control.runtime.limits import LimitsParameters
 from cnoid_control.runtime.safe_state import SafeStateParameters
 from cnoid_control.runtime.watchdog import WatchdogParameters
@@ -79,6 +80,7 @@ class RunParameters:
     limits: LimitsParameters = field(default_factory=LimitsParameters)
     watchdog: WatchdogParameters = field(default_factory=WatchdogParameters)
     safe_state: SafeStateParameters = field(default_factory=SafeStateParameters)
+    deadman: DeadmanParameters = field(default_factory=DeadmanParameters)
     autostart: bool = parameter(True, 'whether the node configures and activates itself')
     use_sim_time: bool = parameter(False, 'whether the node takes its time from /clock')
 

@@ -1,0 +1,244 @@
+"""The faults that can happen between processes, injected into SR1 standing through DDS."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.ros.dds_rig import DEVICE_AGE, STATE_AGE, DdsRig
+from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER
+from cnoid_control.runtime.fault_table import FaultResult
+from cnoid_control.runtime.watchdog import WatchdogParameters
+
+CONTROL_TIME = WatchdogParameters().control_time
+SUBSCRIBER_TIME = WatchdogParameters().subscriber_time
+# Time in which the dead-man must have acted [s].
+DEADMAN_LIMIT = 0.05
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class DdsFault:
+    """A fault and what must come of it.
+
+    Attributes:
+        name: name in the table.
+        inject: lets it happen and returns when, by the clock on the wall [s].
+        expect: 'goes on', 'safe', 'ends' (the node ends in order) or 'deadman'.
+        stands: whether SR1 must stay on its feet.
+        threshold: time after which the fault can be told at all [s].
+        duration: time to wait after the fault [s].
+        closed_stdout: whether the node writes its output to a device that is full.
+    """
+
+    name: str
+    inject: Callable[[DdsRig], float]
+    expect: str = 'safe'
+    stands: bool = True
+    threshold: float = 0.0
+    duration: float = 2.0
+    closed_stdout: bool = False
+
+
+def run_dds(fault: DdsFault) -> FaultResult:
+    """Inject a fault into a fresh rig; a rig that was disturbed before is made again."""
+    for _ in range(ATTEMPTS):
+        rig = DdsRig(deadman=fault.expect == 'deadman', closed_stdout=fault.closed_stdout)
+        try:
+            if _is_undisturbed(rig):
+                return _inject(fault, rig)
+        finally:
+            rig.close()
+    return FaultResult(
+        fault.name, 'dds', None, False, f'this machine stalled {ATTEMPTS} times before the fault'
+    )
+
+
+def _is_undisturbed(rig: DdsRig) -> bool:
+    return not rig.when('node', 'safe state')[0] and not rig.when('deadman', 'is stopped')[0]
+
+
+def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
+    rig.wire.forget()
+    count = rig.wire.count
+    wall = time.time() - time.monotonic()
+    injected = fault.inject(rig)
+    time.sleep(fault.duration)
+    wrong: list[str] = []
+    reaction = None
+    outcome = 'the controller went on'
+    entered, reason = rig.when('node', 'safe state')
+    if fault.expect == 'safe':
+        outcome = reason or 'the controller went on'
+        if entered:
+            reaction = 1e3 * (entered - injected - fault.threshold)
+        else:
+            wrong.append('the safe state was not entered')
+    elif fault.expect == 'goes on' and entered:
+        wrong.append(f'entered the {reason}')
+    elif fault.expect == 'ends':
+        outcome = f'the node ended with status {rig.control.poll()}, after the safe command'
+        if rig.control.poll() != 0 or not rig.wire.zeros:
+            wrong.append('not so')
+        reaction = 1e3 * (rig.wire.zeros + wall - injected) if rig.wire.zeros else None
+    elif fault.expect == 'deadman':
+        outcome = 'the dead-man sent the safe command and deactivated the controller'
+        if not rig.wire.zeros or not rig.when('deadman', 'deactivated')[0]:
+            wrong.append('not so')
+        reaction = 1e3 * (rig.wire.zeros + wall - injected) if rig.wire.zeros else None
+        if reaction is not None and reaction > 1e3 * DEADMAN_LIMIT:
+            outcome += f' (later than {1e3 * DEADMAN_LIMIT:g} ms)'
+    if fault.expect in ('safe', 'goes on') and rig.control.poll() is not None:
+        wrong.append(f'the node ended with status {rig.control.poll()}')
+    if rig.wire.bad:
+        wrong.append(f'{rig.wire.bad} bad commands on the wire')
+    if rig.wire.count == count:
+        wrong.append('no command was sent')
+    if fault.stands:
+        outcome += '; SR1 stands' if rig.stands else ''
+        if not rig.stands:
+            wrong.append('SR1 fell')
+    if reaction is not None:
+        reaction = max(0.0, reaction)
+    return FaultResult(
+        fault.name, 'dds', reaction, not wrong, '; '.join([outcome, *rig.notes, *wrong])
+    )
+
+
+# --- how they are injected --------------------------------------------------------------------
+
+
+def _spoil(kind: str) -> Callable[[DdsRig], float]:
+    def inject(rig: DdsRig) -> float:
+        rig.spoil(kind)
+        rig.wait_for(lambda: rig.injected('robot') > 0.0)
+        return rig.injected('robot')
+
+    return inject
+
+
+def _deactivate(*controllers: str) -> Callable[[DdsRig], float]:
+    def inject(rig: DdsRig) -> float:
+        now = time.time()
+        rig.deactivate(*controllers)
+        # The switch itself takes its time: it has happened when the manager says so.
+        return rig.when('robot', 'switched controllers: +[] -')[0] or now
+
+    return inject
+
+
+def _break(fault: str) -> Callable[[DdsRig], float]:
+    def inject(rig: DdsRig) -> float:
+        result = rig.set_parameter('faulty_controller.fault', fault)
+        if not result.successful:
+            raise CnoidControlError(result.reason)
+        rig.wait_for(lambda: rig.injected('node') > 0.0)
+        return rig.injected('node')
+
+    return inject
+
+
+def _signal(number: signal.Signals) -> Callable[[DdsRig], float]:
+    def inject(rig: DdsRig) -> float:
+        now = time.time()
+        os.kill(rig.control.pid, number)
+        return now
+
+    return inject
+
+
+def _second_publisher(rig: DdsRig) -> float:
+    from sensor_msgs.msg import JointState
+
+    publisher = rig.node.create_publisher(JointState, 'joint_states', 1)
+    now = time.time()
+    publisher.publish(JointState(name=['LLEG_HIP_P'], position=[1.0]))
+    return now
+
+
+def _kill_robot(rig: DdsRig) -> float:
+    now = time.time()
+    rig.robot.kill()
+    rig.robot.wait()
+    time.sleep(1.0)
+    rig.start_robot()
+    height = rig.height = 0.0
+    rig.wait_for(lambda: rig.height > height)
+    rig.notes.append('the robot came back; the safe state stays until it is reset')
+    return now
+
+
+def _nothing(rig: DdsRig) -> float:
+    return time.time()
+
+
+def _parameter_storm(rig: DdsRig) -> float:
+    now = time.time()
+    refused = 0
+    for i in range(1000):
+        # Every fourth value is out of range.
+        value = 5.0 if i % 4 == 3 else 1.0 + 0.1 * (i % 3)
+        refused += not rig.set_parameter('faulty_controller.gain', value).successful
+    rig.notes.append(f'1000 sets, {refused} refused')
+    return now
+
+
+def _swap_storm(rig: DdsRig) -> float:
+    now = time.time()
+    names = [FAULTY_CONTROLLER, 'sr1_minimum', 'no_such_controller', 'cnoid_control.none:None']
+    taken = refused = 0
+    for i in range(20):
+        successful = rig.set_parameter('controller', names[(i + 1) % len(names)]).successful
+        taken, refused = taken + successful, refused + (not successful)
+    rig.notes.append(f'{taken} swaps, {refused} refused')
+    return now
+
+
+DDS_FAULTS = (
+    DdsFault(
+        'joint_states stop',
+        _deactivate('joint_state_broadcaster'),
+        stands=False,
+        threshold=STATE_AGE,
+    ),
+    DdsFault('joint_states slow down', _spoil('slow'), stands=False, threshold=STATE_AGE),
+    DdsFault('joint_states jump in time', _spoil('jump')),
+    DdsFault('joint_states reordered', _spoil('reorder'), 'goes on'),
+    DdsFault('joint_states with a joint missing', _spoil('missing'), 'goes on'),
+    DdsFault('joint_states with NaN', _spoil('nan'), 'goes on'),
+    DdsFault('joint_states with Inf', _spoil('inf'), 'goes on'),
+    DdsFault('joint_states from two publishers', _second_publisher, threshold=0.1),
+    DdsFault('joint_states truncated', _spoil('truncate'), 'goes on'),
+    DdsFault('joint_states flood (10 kHz)', _spoil('flood'), 'goes on'),
+    DdsFault('IMU stops', _deactivate('imu_sensor_broadcaster'), threshold=DEVICE_AGE),
+    DdsFault(
+        'force sensors stop',
+        _deactivate('left_ankle_broadcaster', 'right_ankle_broadcaster'),
+        threshold=DEVICE_AGE,
+    ),
+    DdsFault('controller raises', _break('raise')),
+    DdsFault('controller hangs for 50 ms', _break('hang_50_ms'), threshold=CONTROL_TIME),
+    DdsFault('controller hangs for ever', _break('hang_for_ever'), threshold=CONTROL_TIME),
+    DdsFault('controller loops for ever', _break('loop_for_ever'), threshold=CONTROL_TIME),
+    DdsFault('controller returns NaN', _break('nan')),
+    DdsFault('controller writes 10^9', _break('huge')),
+    DdsFault('forward controller deactivated', _deactivate('effort_controller'), stands=False),
+    DdsFault('node gets SIGINT', _signal(signal.SIGINT), 'ends', False, duration=4.0),
+    DdsFault('node gets SIGTERM', _signal(signal.SIGTERM), 'ends', False, duration=4.0),
+    DdsFault('node gets SIGSTOP', _signal(signal.SIGSTOP), 'deadman', False),
+    DdsFault('node gets SIGKILL', _signal(signal.SIGKILL), 'deadman', False),
+    DdsFault(
+        'simulator and controller_manager killed and restarted',
+        _kill_robot,
+        stands=False,
+        threshold=STATE_AGE,
+    ),
+    DdsFault('log disk full', _nothing, 'goes on', closed_stdout=True),
+    DdsFault('clock set back', _spoil('back')),
+    DdsFault('parameter storm (1000 sets)', _parameter_storm, 'goes on'),
+    DdsFault('hot-swap storm (20 swaps)', _swap_storm, 'goes on'),
+)

@@ -1,0 +1,258 @@
+"""SR1 standing through DDS: a simulated robot, the node and the dead-man, in processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+import yaml
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.ros.domain import reserved_domain
+from cnoid_control.ros.service_caller import ServiceCaller
+from cnoid_control.ros.wire_check import WireCheck
+from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.config_file import merge
+from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
+
+JOINTS = 29
+DEVICE_TOPICS = {
+    'WaistIMU': 'imu_sensor_broadcaster/imu',
+    'LeftAnkleForceSensor': 'left_ankle_broadcaster/wrench',
+    'RightAnkleForceSensor': 'right_ankle_broadcaster/wrench',
+}
+STATE_AGE = 0.5
+DEVICE_AGE = 0.5
+DEADMAN_TIMEOUT = 0.04
+START_TIMEOUT = 60.0
+LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
+
+
+class RigFailed(CnoidControlError):
+    """The processes did not come up."""
+
+
+class DdsRig:
+    """Robot, node and, where asked for, dead-man on a ROS domain of their own.
+
+    Attributes:
+        robot, control, deadman: the processes.
+        node: node of this process, to ask and tell with; served by a thread.
+        wire: looks at the commands.
+        height: height of SR1's root as the robot tells it [m].
+        notes: what is worth telling of what happened.
+    """
+
+    def __init__(self, deadman: bool = False, closed_stdout: bool = False) -> None:
+        """Start everything and wait until SR1 has stood for a while.
+
+        Args:
+            deadman: whether a dead-man watches the node.
+            closed_stdout: let the node's output go to a device that is always full.
+
+        Raises:
+            RigFailed: a process ended, or no commands came in time.
+        """
+        self.notes: list[str] = []
+        self.height = 0.0
+        self.deadman: subprocess.Popen[bytes] | None = None
+        self._stack = contextlib.ExitStack()
+        try:
+            self._start(deadman, closed_stdout)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, deadman: bool, closed_stdout: bool) -> None:
+        domain = self._stack.enter_context(reserved_domain())
+        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        self._environment = {
+            **os.environ,
+            'ROS_DOMAIN_ID': str(domain),
+            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
+            'ROS_LOG_DIR': str(self._folder / 'ros'),
+            'PYTHONUNBUFFERED': '1',
+        }
+        self._write_parameters()
+        self.start_robot()
+        full = '/dev/full' if closed_stdout else ''
+        self.control = self._process('node', 'cnoid_control.ros.node', output=full)
+        if deadman:
+            self.deadman = self._process('deadman', 'cnoid_control.ros.deadman')
+        self._make_node(domain)
+        self.wait_for(lambda: self.wire.count > 2000 and self.height > STANDING_HEIGHT)
+        if deadman:
+            self.wait_for(lambda: 'watching' in self.log('deadman'))
+
+    def _write_parameters(self) -> None:
+        values = merge(
+            load_config('sr1_pd').values,
+            {
+                'controller': FAULTY_CONTROLLER,
+                'faulty_controller.devices': list(DEVICE_TOPICS),
+                'devices': DEVICE_TOPICS,
+                # A machine that is shared with others stalls now and then; what counts is the
+                # reaction once the threshold has passed.
+                'watchdog.state_age': STATE_AGE,
+                'watchdog.device_age': DEVICE_AGE,
+                'deadman.timeout': DEADMAN_TIMEOUT,
+            },
+        )
+        self._parameters = self._folder / 'parameters.yaml'
+        self._parameters.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
+
+    def _process(self, name: str, module: str, output: str = '') -> subprocess.Popen[bytes]:
+        words = ['--ros-args', '--params-file', str(self._parameters)]
+        with open(output or self._folder / f'{name}.log', 'ab') as log:
+            process = subprocess.Popen(
+                [sys.executable, '-m', module, *words],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
+            )
+        self._stack.callback(_end, process)
+        return process
+
+    def start_robot(self) -> None:
+        """Start the robot's process."""
+        self.robot = self._process('robot', 'cnoid_control.ros.faulty_robot')
+
+    def _make_node(self, domain: int) -> None:
+        from nav_msgs.msg import Odometry
+        from std_msgs.msg import String
+
+        context = Context()
+        # This process finds the others by the same rules as they do each other.
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+        rclpy.init(context=context, domain_id=domain)
+        self._stack.callback(rclpy.try_shutdown, context=context)
+        self.node = Node('fault_injector', context=context, enable_rosout=False)
+        self.node.create_subscription(Odometry, 'cnoid_control_mujoco/root', self._see, 1)
+        self._fault = self.node.create_publisher(String, 'fault', 1)
+        self._caller = ServiceCaller('fault_injector', '/', context)
+        self._stack.callback(self._caller.close)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(self.node)
+
+        stop = threading.Event()
+
+        def serve() -> None:
+            while not stop.is_set():
+                executor.spin_once(timeout_sec=0.05)
+
+        self.wire = WireCheck(self.node, 'effort_controller/commands', JOINTS, MAX_EFFORT)
+        self._stack.callback(self.wire.close)
+        thread = threading.Thread(target=serve, name='fault injector', daemon=True)
+        thread.start()
+        self._stack.callback(thread.join)
+        self._stack.callback(stop.set)
+
+    def _see(self, message: Any) -> None:
+        self.height = message.pose.pose.position.z
+
+    # --- what can be done to it ---------------------------------------------------------------
+
+    def spoil(self, fault: str) -> None:
+        """Have the robot spoil its joint states."""
+        from std_msgs.msg import String
+
+        self._fault.publish(String(data=fault))
+
+    def set_parameter(self, name: str, value: Any) -> Any:
+        """Set a parameter of the node; the result."""
+        from rcl_interfaces.srv import SetParameters
+
+        parameter = Parameter(name, value=value).to_parameter_msg()
+        answer = self._caller.call(
+            SetParameters,
+            '/cnoid_control/set_parameters',
+            SetParameters.Request(parameters=[parameter]),
+            20.0,
+        )
+        return answer.results[0]
+
+    def deactivate(self, *controllers: str) -> None:
+        """Have controller_manager deactivate controllers, as somebody else might."""
+        from controller_manager_msgs.srv import SwitchController
+
+        request = SwitchController.Request(deactivate_controllers=list(controllers), strictness=2)
+        service = '/controller_manager/switch_controller'
+        answer = self._caller.call(SwitchController, service, request, 20.0)
+        if not answer.ok:
+            raise RigFailed(f'{controllers} were not deactivated')
+
+    def trigger(self, service: str) -> Any:
+        """Call a std_srvs/Trigger service of the node; the answer."""
+        from std_srvs.srv import Trigger
+
+        return self._caller.call(Trigger, f'/cnoid_control/{service}', Trigger.Request(), 20.0)
+
+    # --- what came of it ----------------------------------------------------------------------
+
+    def log(self, name: str) -> str:
+        """What a process has written so far."""
+        path = self._folder / f'{name}.log'
+        return path.read_text(errors='replace') if path.exists() else ''
+
+    def when(self, name: str, words: str) -> tuple[float, str]:
+        """Time and text of the first log line with these words; 0 and nothing for none."""
+        for line in self.log(name).splitlines():
+            found = LOG_LINE.search(line)
+            if found is not None and words in found.group(2):
+                return float(found.group(1)), found.group(2)
+        return 0.0, ''
+
+    def injected(self, name: str) -> float:
+        """When a process injected a fault into itself, by the clock on the wall [s]; 0: never."""
+        found = re.findall(r'injected.* at (\d+)', self.log(name))
+        return int(found[-1]) * 1e-9 if found else 0.0
+
+    @property
+    def stands(self) -> bool:
+        """Whether SR1 is on its feet."""
+        return self.height > STANDING_HEIGHT
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float = START_TIMEOUT) -> None:
+        """Wait for something.
+
+        Raises:
+            RigFailed: it did not come to hold in time.
+        """
+        deadline = time.monotonic() + timeout
+        while not condition():
+            if time.monotonic() > deadline or 'cannot configure' in self.log('node'):
+                raise RigFailed(
+                    f'nothing came in {timeout:g} s; the node says:\n{self.log("node")}'
+                )
+            time.sleep(0.005)
+
+    def close(self) -> None:
+        """End everything."""
+        self._stack.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
