@@ -7,8 +7,14 @@ import json
 import os
 import platform
 import sys
+from typing import TYPE_CHECKING
 
 from cnoid_control.cli.command import Command
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from cnoid_control.bench.figure_row import FigureResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from cnoid_control.bench.measure import measure
+    from cnoid_control.bench.bench_row import BenchRow
+    from cnoid_control.bench.measure import BenchResult, measure
     from cnoid_control.bench.registry import bench_rows
 
     rows = bench_rows(args.rows)
@@ -33,16 +40,21 @@ def run(args: argparse.Namespace) -> int:
             print(f'{row.name}: {row.subject} / {row.reference}')
         return 0
     messages = Console(stderr=True)
-    results = []
+    results: list[BenchResult] = []
+    figures: list[FigureResult] = []
     for row in rows:
         with messages.status(f'{row.name}: {row.subject}'):
-            results.append(measure(row, repeats=args.repeats))
+            if isinstance(row, BenchRow):
+                results.append(measure(row, repeats=args.repeats))
+            else:
+                figures.append(row.result())
     report = {
         'machine': platform.machine(),
         'cores': os.cpu_count(),
         'load': os.getloadavg()[0],
         'python': platform.python_version(),
         'rows': [result.to_dict() for result in results],
+        'figures': [figure.to_dict() for figure in figures],
     }
     if args.json == '-':
         print(json.dumps(report))
@@ -64,8 +76,28 @@ def run(args: argparse.Namespace) -> int:
             f'{result.subject_median:.1f} / {result.subject_p99:.1f}',
             f'{result.reference_median:.1f} / {result.reference_p99:.1f}',
         )
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if results:
+        console.print(table)
+    if figures:
+        console.print(_figure_table(figures))
     return 0
+
+
+def _figure_table(figures: list[FigureResult]) -> Table:
+    from rich.table import Table
+
+    table = Table(title='figures')
+    for title in ('row', 'subject', 'reference', 'value', 'goal'):
+        table.add_column(title)
+    for figure in figures:
+        value = 'not installed'
+        if figure.value is not None:
+            style = 'green' if figure.reached else 'red'
+            value = f'[{style}]{figure.value:.3g}[/] {figure.unit}'
+        goal = f'{figure.goal} {figure.unit}'
+        table.add_row(figure.name, figure.subject, figure.reference, value, goal)
+    return table
 
 
 BENCH = Command('bench', 'measure the performance table', add_arguments, run)

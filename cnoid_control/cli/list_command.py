@@ -9,6 +9,7 @@ from pathlib import Path
 from cnoid_control.cli.command import Command
 from cnoid_control.hardware.registry import KINDS
 from cnoid_control.plugin.exceptions import ControllerLoadError
+from cnoid_control.plugin.option_string import parse_option_string
 from cnoid_control.plugin.registry import controller_names, find_controller
 from cnoid_control.share import share_folder
 
@@ -16,6 +17,10 @@ from cnoid_control.share import share_folder
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('--json', action='store_true', help='as one JSON object')
+    parser.add_argument(
+        '--graph', metavar='CONFIG', help='what the controller of a config is composed of, instead'
+    )
+    parser.add_argument('--draw', metavar='FILE.png', help='draw the graph into a picture')
 
 
 def describe_controllers() -> dict[str, str]:
@@ -47,7 +52,9 @@ def _first_comment(path: Path) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print controllers, configurations and hardware."""
+    """Print controllers, configurations and hardware, or the graph of a configuration."""
+    if args.graph:
+        return _show_graph(args.graph, args.draw)
     sections = {
         'controllers': describe_controllers(),
         'configs': describe_configs(),
@@ -67,6 +74,23 @@ def run(args: argparse.Namespace) -> int:
         for name, text in items.items():
             table.add_row(name, text)
         console.print(table, highlight=False)
+    return 0
+
+
+def _show_graph(name: str, picture: str | None) -> int:
+    from cnoid_control.controllers.composition.graph import draw_graph, graph_text
+    from cnoid_control.controllers.composition.stage_factory import make_stage
+    from cnoid_control.runtime.config import load_config
+
+    config = load_config(name)
+    controller = config.controller_name
+    options = config.options.get(controller, {})
+    if isinstance(options, str):
+        options = parse_option_string(options)
+    root = make_stage(controller, config.parameters.controller, options)
+    print(graph_text(root, config.name))
+    if picture:
+        draw_graph(root, picture, config.name)
     return 0
 
 

@@ -41,9 +41,9 @@ class GoalCheck:
         array = np.array(value, dtype=float)
         if array.shape != (self.limits.size,):
             raise WrongSize(name, value, array.size, self.limits.size)
-        for joint, element in zip(self.limits.names, array, strict=True):
-            if not np.isfinite(element):
-                raise NotFinite(name, joint, element)
+        if not np.isfinite(array).all():
+            wrong = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise NotFinite(name, self.limits.names[wrong], array[wrong])
         return array
 
     def indices(self, joints: Sequence[str] | Sequence[int]) -> np.ndarray:
@@ -82,10 +82,12 @@ class GoalCheck:
         """Goal inside the position limits, a hair inside where it was beyond."""
         goal = self.vector(name, value)
         lower, upper = self.limits.lower, self.limits.upper
+        beyond = (goal < lower) | (goal > upper)
+        if not beyond.any():
+            return goal
         span = upper - lower
         margin = np.where(np.isfinite(span), 1e-7 * span, 0.0)
         inside = np.clip(goal, lower + margin, upper - margin)
-        beyond = (goal < lower) | (goal > upper)
         self._clamped(name, goal, beyond, inside, lower, upper)
         return np.where(beyond, inside, goal)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -41,16 +42,34 @@ class MotionLimits:
             if value.shape != (self.size,):
                 raise WrongSize(f'{name} limit', value, value.size, self.size)
         for name in ('velocity', 'acceleration', 'jerk'):
-            for joint, value in zip(self.names, getattr(self, name), strict=True):
-                if not value >= 0.0:
-                    raise InvalidMotionLimit(name, joint, value)
+            values = getattr(self, name)
+            if not (values >= 0.0).all():
+                wrong = int(np.flatnonzero(~(values >= 0.0))[0])
+                raise InvalidMotionLimit(name, self.names[wrong], values[wrong])
+
+    @cached_property
+    def positive(self) -> tuple[list[float], list[float], list[float]]:
+        """Velocity, acceleration and jerk with 1 in the place of 0, for planners that need it."""
+        rates = (self.velocity, self.acceleration, self.jerk)
+        first, second, third = (np.where(rate > 0.0, rate, 1.0).tolist() for rate in rates)
+        return first, second, third
+
+    @cached_property
+    def can_move(self) -> np.ndarray:
+        """Joints none of whose bounds is zero, shape (n,)."""
+        return (self.velocity > 0.0) & (self.acceleration > 0.0) & (self.jerk > 0.0)
+
+    @cached_property
+    def has_range(self) -> bool:
+        """Whether any joint has a position limit."""
+        return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
     @property
     def size(self) -> int:
         """Number of joints."""
         return len(self.names)
 
-    @property
+    @cached_property
     def is_jerk_limited(self) -> bool:
         """Whether the acceleration of any joint must be continuous."""
         return bool(np.isfinite(self.jerk).any())
@@ -61,7 +80,7 @@ class MotionLimits:
         Acceleration and jerk stay as they are: a slower robot can still stop as quickly, so that a
         change of the rate in the middle of a motion never leads beyond the goal.
         """
-        return replace(self, velocity=self.velocity * rate)
+        return self if rate == 1.0 else replace(self, velocity=self.velocity * rate)
 
     def stopping_distance(self, velocity: np.ndarray) -> np.ndarray:
         """Way that each joint needs to come to rest from a speed, without acceleration at first.

@@ -14,7 +14,7 @@ from cnoid_control.controllers.motion_queue.goal_check import GoalCheck
 from cnoid_control.controllers.motion_queue.motion_limits import MotionLimits
 from cnoid_control.controllers.motion_queue.motion_state import MotionState
 from cnoid_control.controllers.motion_queue.pieces import Piece
-from cnoid_control.controllers.motion_queue.ramps import plan_ramp, plan_velocity
+from cnoid_control.controllers.motion_queue.ramps import TOLERANCE, plan_ramp, plan_velocity
 from cnoid_control.controllers.motion_queue.requests import (
     Cubic,
     Ending,
@@ -361,19 +361,25 @@ class MotionQueue:
             start = entry.at(entry.duration)
         if entries:
             entries += self._ending(entries[-1], start)
-        elif start.velocity.any() or start.acceleration.any():
+        elif self._moves(start):
             entries = self._stop(start)
         return entries
 
     def _ending(self, last: _Entry, end: MotionState) -> list[_Entry]:
         assert last.request is not None  # mypy.
-        moving = end.velocity.any() or (self.limits.is_jerk_limited and end.acceleration.any())
-        if last.request.ending is Ending.HOLD or not moving:
+        if last.request.ending is Ending.HOLD or not self._moves(end):
             return []
         if last.request.ending is Ending.STOP:
             return self._stop(end)
         rest = np.zeros(self.limits.size)
         return [_Entry(None, [plan_ramp(end, end.position, rest, self.limits)])]
+
+    def _moves(self, state: MotionState) -> bool:
+        """Whether a state is more than rounding away from rest."""
+        if np.abs(state.velocity).max(initial=0.0) > TOLERANCE:
+            return True
+        largest = np.abs(state.acceleration).max(initial=0.0)
+        return bool(self.limits.is_jerk_limited and largest > TOLERANCE)
 
     def _stop(self, start: MotionState | None = None) -> list[_Entry]:
         start = start or self._now

@@ -1,0 +1,44 @@
+"""Figures: values with goals, left out where what they need is not installed."""
+
+from __future__ import annotations
+
+import pytest
+
+from cnoid_control.bench.figure_row import FigureRow
+from cnoid_control.bench.registry import bench_rows
+from cnoid_control.cli.main import main
+
+
+def test_a_figure_is_held_against_its_goal():
+    """At most, or at least, as the row says."""
+    row = FigureRow('x', 'subject', 'reference', lambda: 0.5, 'm', goal=1.0)
+    assert (row.result().value, row.result().reached, row.result().goal) == (0.5, True, '<= 1')
+    assert not FigureRow('x', '', '', lambda: 0.5, 'm', '>=', 1.0).result().reached
+
+
+def test_a_figure_that_needs_something_else_is_left_out():
+    """Nothing is called and there is no value."""
+    row = FigureRow('x', '', '', lambda: 1 / 0, '', needs='no_such_module')
+    assert row.result().value is None
+    assert row.result().reached is None
+
+
+def test_the_estimators_reach_their_goals():
+    """The figures of the table are those that the walk and the stand really give."""
+    names = ['base_drift', 'base_tilt', 'base_speed', 'joint_rate', 'outside_force']
+    results = {row.name: row.result() for row in bench_rows(names)}
+    assert all(result.reached for result in results.values()), results
+    assert 0.0 < results['base_drift'].value < 5.0
+
+
+def test_klampt_gives_the_same_times():
+    """Where Klamp't is installed, milestones take as long as there."""
+    pytest.importorskip('klampt')
+    (row,) = bench_rows(['klampt_times'])
+    assert row.result().value < 1.0
+
+
+def test_the_table_shows_figures(capsys):
+    """Figures have a table of their own on the command line."""
+    assert main(['bench', 'klampt_times']) == 0
+    assert "Klamp't" in capsys.readouterr().out
