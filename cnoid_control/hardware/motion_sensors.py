@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, Device
 from cnoid_control.body.devices import ForceSensor
-from cnoid_control.hardware.disturbance import Disturbance
+from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.mujoco_devices import sensors_of
 from cnoid_control.hardware.mujoco_model import MujocoModel
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 
+Call = Callable[[], object]
+
 
 @dataclass
 class _Measured:
-    """One device, where its values come from and where they go."""
+    """One device, and the calls that bring its values over."""
 
     device: Device
-    source: slice | np.ndarray
-    # MuJoCo's force sensor gives what the parent does to the child, ours the opposite.
-    sign: float
-    targets: list[tuple[np.ndarray, slice]]
-    limit: np.ndarray | None
-    disturbance: Disturbance | None
+    calls: list[Call]
 
 
 class MotionSensors:
@@ -63,42 +61,51 @@ class MotionSensors:
 
     def _prepare(self, device: Device) -> _Measured:
         addresses = self._mapping.devices.addresses(self._mapping.model, device.name)
-        limits, targets, start = [], [], 0
-        for field in device.measured_fields:
-            values = getattr(device, field)
-            targets.append((values, slice(start, start + values.size)))
-            limits.append(getattr(device, f'{field}_max'))
-            start += values.size
-        limit = np.concatenate(limits)
-        errors = self._parameters.sensors.get(device.name)
-        return _Measured(
-            device,
-            _as_slice(addresses),
-            -1.0 if isinstance(device, ForceSensor) else 1.0,
-            targets,
-            limit if np.isfinite(limit).any() else None,
-            None
-            if errors is None
-            else Disturbance(device.name, start, errors, self._period, self._parameters.seed),
+        fields = [getattr(device, field) for field in device.measured_fields]
+        limit = np.concatenate(
+            [getattr(device, f'{field}_max') for field in device.measured_fields]
         )
+        # MuJoCo's force sensor gives what the parent does to the child, ours the opposite.
+        sign = -1.0 if isinstance(device, ForceSensor) else 1.0
+        errors = self._parameters.sensors.get(device.name)
+        if errors is None and np.isinf(limit).all():
+            return _Measured(device, self._plain_copies(addresses, fields, sign))
+        disturbance = Disturbance(
+            device.name,
+            addresses.size,
+            errors or DisturbanceParameters(),
+            self._period,
+            self._parameters.seed,
+        )
+
+        def measure() -> None:
+            values = disturbance.apply(self._sensordata[addresses] * sign)
+            values = np.clip(values, -limit, limit)
+            for field, part in zip(fields, np.split(values, ends), strict=True):
+                field[:] = part
+
+        ends = np.cumsum([field.size for field in fields])[:-1]
+        return _Measured(device, [measure])
+
+    def _plain_copies(
+        self, addresses: np.ndarray, fields: list[np.ndarray], sign: float
+    ) -> list[Call]:
+        """Calls that copy a faultless sensor's values, three numbers each."""
+        calls: list[Call] = []
+        parts = [part for field in fields for part in field.reshape(-1, 3)]
+        for part, start in zip(parts, addresses[::3], strict=True):
+            source = self._sensordata[start : start + 3]
+            if sign < 0.0:
+                calls.append(partial(np.negative, source, part))
+            else:
+                calls.append(partial(part.__setitem__, Ellipsis, source))
+        return calls
 
     def take(self) -> None:
         """Give every device that is on its new values and say so."""
         for measured in self._measured:
             device = measured.device
-            if not device.on:
-                continue
-            values = self._sensordata[measured.source] * measured.sign
-            if measured.disturbance is not None:
-                values = measured.disturbance.apply(values)
-            if measured.limit is not None:
-                values = np.clip(values, -measured.limit, measured.limit)
-            for target, part in measured.targets:
-                target[:] = values[part]
-            device.notify_state_change()
-
-
-def _as_slice(addresses: np.ndarray) -> slice | np.ndarray:
-    first, last = int(addresses[0]), int(addresses[-1])
-    contiguous = np.array_equal(addresses, np.arange(first, last + 1))
-    return slice(first, last + 1) if contiguous else addresses
+            if device.on:
+                for call in measured.calls:
+                    call()
+                device.notify_state_change()
