@@ -19,10 +19,12 @@ from cnoid_control.controllers.motion_queue.exceptions import (
 )
 from cnoid_control.controllers.motion_queue.motion_queue import Vector
 from cnoid_control.controllers.motion_queue.queue_commands import add_items, take_trajectory
+from cnoid_control.controllers.motion_queue.queue_goals import QueueGoals
 from cnoid_control.controllers.motion_queue.queue_parameters import QueueParameters
 from cnoid_control.controllers.sensor_reading import SensorReading, UnknownSensor, find_device
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin import ControllerIO, SimpleController
+from cnoid_control.plugin.follow_trajectory import GoalState, TrajectoryResult
 from cnoid_control.plugin.messages import JointTrajectory, Trigger, Value
 
 Joints = Sequence[str] | None
@@ -36,11 +38,13 @@ class MotionQueueController(SimpleController):
     next queue call that is about them brings them back where they are. Vectors have one element a
     joint of the queue, or of the `joints` that are named. To be called in the loop's thread, by a
     subclass or between two ticks; others use the mailboxes `milestone` and `add_milestone`
-    (trajectories), `brake`, `pause_queue`, `resume_queue` and `feed_rate`.
+    (trajectories), `follow_joint_trajectory` (goals), `brake`, `pause_queue`, `resume_queue` and
+    `feed_rate`.
 
     Attributes:
         queue: the commanded motion.
         drive: the actuators.
+        requests: how often something was asked of the queue.
     """
 
     Parameters: ClassVar[type | None] = QueueParameters
@@ -51,6 +55,7 @@ class MotionQueueController(SimpleController):
         self.parameters: QueueParameters = io.parameters or QueueParameters()
         self.drive = JointDrive(io, self.parameters)
         self.period = io.time_step
+        self.requests = 0
         self._elapsed = 0.0
         self._reports = 0
         self.queue = MotionQueue(
@@ -82,6 +87,7 @@ class MotionQueueController(SimpleController):
         self._milestones = io.mailbox('milestone', JointTrajectory)
         self._added = io.mailbox('add_milestone', JointTrajectory)
         self._feed_rate = io.mailbox('feed_rate', Value)
+        self._goals = QueueGoals(self, io)
         self._triggers: list[tuple[Any, Callable[[], None]]] = [
             (io.mailbox(name, Trigger), getattr(self, name))
             for name in ('brake', 'pause_queue', 'resume_queue')
@@ -121,6 +127,7 @@ class MotionQueueController(SimpleController):
         if self._elapsed >= self.period * (1.0 - 1e-9):
             dt, self._elapsed = self._elapsed, 0.0
         self._command(dt)
+        self._goals.tell(self.io.current_time)
         return self.queue.is_moving or not self.parameters.finish
 
     def _command(self, dt: float) -> None:
@@ -146,6 +153,7 @@ class MotionQueueController(SimpleController):
         for box, action in self._triggers:
             if box.take_latest() is not None:
                 self._try(action)
+        self._goals.take()
 
     def _try(self, action: Callable[[], None]) -> None:
         try:
@@ -164,6 +172,12 @@ class MotionQueueController(SimpleController):
             'feed_rate': 0.0 if self.queue.paused else self.queue.feed_rate,
             'reports': self._reports,
         }
+
+    def stop(self) -> None:
+        """End the goal that is under way."""
+        self._goals.end(
+            GoalState.ABORTED, TrajectoryResult.INVALID_GOAL, 'The controller was stopped.'
+        )
 
     # --- the queue ----------------------------------------------------------------------------
 
@@ -245,6 +259,7 @@ class MotionQueueController(SimpleController):
                 self.queue.place_joints(places.tolist(), self.drive.q[places])
             action()
         self._queued |= back
+        self.requests += 1
 
     # --- past the queue -----------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ from cnoid_control.controllers.motion_queue.exceptions import (
 )
 from cnoid_control.controllers.motion_queue_controller import MotionQueueController
 from cnoid_control.controllers.sensor_reading import UnknownSensor
+from cnoid_control.controllers.trajectory.exceptions import InvalidTrajectory
+from cnoid_control.plugin.follow_trajectory import FollowTrajectory, GoalState
 from cnoid_control.plugin.messages import JointTrajectory, Trigger, Value
 from cnoid_control.runtime.exceptions import NoControllerLeft
 
@@ -165,6 +167,44 @@ def test_messages_drive_the_same_queue() -> None:
     run(loop, 1.0)
     assert controller.get_commanded_config()[1] < 0.5
     assert controller.remaining_time == 0.0
+
+
+def follow(times: list[float], positions: list[list[float]]) -> FollowTrajectory:
+    """Goal for both joints."""
+    trajectory = JointTrajectory(
+        names=('shoulder', 'elbow'), times=np.array(times), positions=np.array(positions)
+    )
+    return FollowTrajectory(trajectory=trajectory)
+
+
+def test_goals_of_the_trajectory_interfaces_run_in_the_same_queue() -> None:
+    """They succeed at their end, are braked when cancelled and give way to other motion."""
+    controller, loop = start()
+    box = controller.io.mailboxes['follow_joint_trajectory']
+    goal = follow([0.5, 1.0], [[0.2, 0.1], [0.3, 0.0]])
+    box.post(goal)
+    run(loop, 0.25)
+    assert box.status.q == pytest.approx([0.1, 0.05], abs=1e-6)
+    run(loop, 0.8)
+    assert goal.handle.state is GoalState.SUCCEEDED
+    cancelled = follow([2.0], [[1.5, 0.0]])
+    box.post(cancelled)
+    run(loop, 0.5)
+    cancelled.handle.request_cancel()
+    run(loop, 0.5)
+    assert cancelled.handle.state is GoalState.CANCELED
+    assert controller.get_commanded_velocity()[0] == 0.0
+    assert controller.get_commanded_config()[0] < 1.0
+    replaced = follow([2.0], [[0.0, 0.0]])
+    box.post(replaced)
+    run(loop, 0.2)
+    controller.set_milestone([0.2, 0.2])
+    run(loop, 1.0)
+    assert replaced.handle.state is GoalState.ABORTED
+    np.testing.assert_allclose(controller.get_commanded_config(), [0.2, 0.2], atol=1e-9)
+    wrong = JointTrajectory(names=('knee',), times=np.ones(1), positions=np.zeros((1, 1)))
+    with pytest.raises(InvalidTrajectory, match='knee'):
+        box.post(FollowTrajectory(trajectory=wrong))
 
 
 @pytest.mark.parametrize(
