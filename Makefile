@@ -18,13 +18,16 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo test lint bench fuzz soak faults clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
 	@echo 'make test   lint, type check and every test'
 	@echo 'make lint   lint and type check alone'
 	@echo 'make bench  the performance table'
+	@echo 'make faults the fault table, every fault in this process and through DDS'
+	@echo 'make fuzz   look for inputs that break something, for long'
+	@echo 'make soak   run at 1 kHz for ten minutes and watch memory and late ticks'
 	@echo 'make setup  the environment in .venv (the others do this by themselves)'
 	@echo 'make clean  remove everything that the others made'
 
@@ -47,6 +50,15 @@ test: lint
 
 bench: setup
 	@$(VENV_PYTHON) -m cnoid_control.cli.main bench
+
+faults: setup
+	@$(VENV_PYTHON) -m cnoid_control.cli.main faults
+
+fuzz: setup
+	@$(VENV_PYTHON) -m pytest --hypothesis-profile=fuzz --timeout 0 test/fuzz
+
+soak: setup
+	@$(VENV_PYTHON) tools/soak.py
 
 clean:
 	rm -rf .venv out build install log *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -6,10 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from cnoid_control.ros.domain import reserved_domain
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples in every run, few of them; `make fuzz` looks for others, for longer.
+UNHURRIED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+settings.register_profile(
+    'test', derandomize=True, max_examples=60, deadline=None, suppress_health_check=UNHURRIED
+)
+settings.register_profile(
+    'fuzz',
+    max_examples=int(os.environ.get('FUZZ_EXAMPLES', '20000')),
+    deadline=None,
+    suppress_health_check=UNHURRIED,
+    print_blob=True,
+)
+settings.load_profile('test')
 
 
 def pytest_configure() -> None:

@@ -116,8 +116,10 @@ class DdsRig:
         self._parameters = self._folder / 'parameters.yaml'
         self._parameters.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
 
-    def _process(self, name: str, module: str, output: str = '') -> subprocess.Popen[bytes]:
-        words = ['--ros-args', '--params-file', str(self._parameters)]
+    def _process(
+        self, name: str, module: str, *words: str, output: str = ''
+    ) -> subprocess.Popen[bytes]:
+        words = ('--ros-args', '--params-file', str(self._parameters), *words)
         with open(output or self._folder / f'{name}.log', 'ab') as log:
             process = subprocess.Popen(
                 [sys.executable, '-m', module, *words],
@@ -130,8 +132,10 @@ class DdsRig:
         return process
 
     def start_robot(self) -> None:
-        """Start the robot's process."""
-        self.robot = self._process('robot', 'cnoid_control.ros.faulty_robot')
+        """Start the robot's process; it must not starve those that stop it."""
+        self.robot = self._process(
+            'robot', 'cnoid_control.ros.faulty_robot', '-p', 'realtime_priority:=0'
+        )
 
     def _make_node(self, domain: int) -> None:
         from nav_msgs.msg import Odometry
