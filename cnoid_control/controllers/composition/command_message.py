@@ -34,6 +34,11 @@ class CommandInterpreter:
         self._default_gains = drive.gains.copy()
         self._until = np.full(drive.size, np.inf)
 
+    def set_gains(self, gains: np.ndarray) -> None:
+        """Use other gains where messages give none, shape (3, n)."""
+        self._default_gains = gains
+        self._drive.gains[:] = gains
+
     def take(self, message: Message | None, time: float) -> None:
         """Take a message over.
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from cnoid_control.body import StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.command_message import CommandInterpreter
-from cnoid_control.controllers.composition.exceptions import CompositionCycle
+from cnoid_control.controllers.composition.exceptions import CompositionCycle, StageRefused
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
+from cnoid_control.controllers.drive.drive_parameters import GAINS
 from cnoid_control.controllers.sensor_reading import SensorReading, find_device
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
@@ -54,6 +55,7 @@ class ComposedController(SimpleController):
         """Build the controller, enable what it needs and hold the position."""
         self.io = io
         parameters: ComposedParameters = io.parameters or ComposedParameters()
+        self._parameters = parameters
         self.composition = self._given or self.build(parameters)
         check_tree(self.composition)
         self._drive = JointDrive(io, self._driven(parameters))
@@ -72,6 +74,20 @@ class ComposedController(SimpleController):
         self._reads_effort = any(flags & StateFlag.JOINT_EFFORT for flags in io.inputs.values())
         self._begun = False
         return True
+
+    def update_parameters(self, parameters: Any) -> None:
+        """Take over other gains.
+
+        Raises:
+            StageRefused: something else has changed; that takes a new start.
+        """
+        old = vars(self._parameters)
+        changed = [name for name, value in vars(parameters).items() if value != old[name]]
+        fixed = [name for name in changed if name not in GAINS]
+        if fixed:
+            raise StageRefused(fixed[0], 'cannot change while the composition runs')
+        self._commands.set_gains(parameters.gains(self._drive.size))
+        self._parameters = parameters
 
     @staticmethod
     def _driven(parameters: ComposedParameters) -> DriveParameters:

@@ -8,6 +8,7 @@ from typing import Any
 from cnoid_control.controllers.composition.base_controller import BaseController
 from cnoid_control.controllers.composition.composed_controller import ComposedController
 from cnoid_control.controllers.composition.exceptions import StageRefused
+from cnoid_control.controllers.composition.made_controller import MadeController
 from cnoid_control.controllers.composition.simple_controller_stage import SimpleControllerStage
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin import SimpleController
@@ -33,7 +34,8 @@ def make_stage(
     Args:
         name: name of the part, for messages.
         controller: an entry point, `package.module:Class`, `file.py:Class` or one of the
-            estimators; a SimpleController, a BaseController, or a function that makes one.
+            estimators; a SimpleController, a BaseController, or a function `make(robot, ...)` that
+            returns a BaseController.
         options: its options.
         joints: joints that a SimpleController may command; all that it does where empty.
 
@@ -52,7 +54,6 @@ def make_stage(
         if schema is not None:
             return found(parse_parameters(schema, options, name))  # type: ignore[call-arg]
         return found(**options)
-    made = found(**options) if callable(found) else None
-    if not isinstance(made, BaseController):
-        raise StageRefused(name, f'{controller!r} makes no BaseController')
-    return made
+    if not callable(found):
+        raise StageRefused(name, f'{controller!r} is no controller: {found!r}')
+    return MadeController(name, found, options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from controllers.arm import make_loop, run
@@ -15,6 +17,7 @@ from cnoid_control.controllers.composition import (
     TransitionStateMachineController,
 )
 from cnoid_control.controllers.composition.conditions import After, MessageArrived
+from cnoid_control.controllers.composition.exceptions import StageRefused
 from cnoid_control.controllers.composition.graph import draw_graph, graph_text
 from cnoid_control.controllers.motion_queue_controller import MotionQueueController
 from cnoid_control.controllers.multi import ConfiguredMultiController
@@ -194,6 +197,32 @@ class TestStages:
         """A controller that pushes links is refused with its name."""
         with pytest.raises(NoControllerLeft, match=r'push: commands .lower. by'):
             start(SimpleControllerStage('push', Pusher()))
+
+    def test_a_file_with_a_make_function(self, tmp_path):
+        """What make(robot) returns is run; it gets the robot's body and the options."""
+        path = tmp_path / 'swing.py'
+        path.write_text(
+            'import numpy as np\n'
+            'from cnoid_control.controllers.composition import LambdaController\n'
+            'def make(robot, place):\n'
+            '    goal = np.full(robot.num_joints, place)\n'
+            "    return LambdaController(lambda t: {'qcmd': goal}, ['t'])\n"
+        )
+        stages = {'swing': {'controller': f'{path}:make', 'options': {'place': 0.25}}}
+        loop = make_loop(ConfiguredMultiController(), {'stages': stages, **GAINS})
+        run(loop, 1.0)
+        np.testing.assert_allclose(loop.hardware.body.q, 0.25, atol=2e-3)
+
+    def test_gains_can_change_while_running(self):
+        """Gains are taken over; what the composition is made of is not."""
+        loop = start(Constant(qcmd=[0.0, 0.0]))
+        controller = loop.host.controllers[0].controller
+        parameters = loop.host.controllers[0].parameters
+        controller.update_parameters(replace(parameters, kp=500.0))
+        run(loop, 0.1)
+        assert loop.hardware.body.kp.tolist() == [500.0, 500.0]
+        with pytest.raises(StageRefused, match='joints: cannot change'):
+            controller.update_parameters(replace(parameters, kp=500.0, joints=['elbow']))
 
     def test_unknown_options_of_a_stage_are_refused(self):
         """The key has the stage's name."""
