@@ -31,17 +31,6 @@ class UnknownDevice(HardwareError):
         super().__init__(f'unknown device {name!r}; {choices(known)}')
 
 
-class UnsupportedDevice(HardwareError):
-    """A device whose state this hardware cannot produce."""
-
-    def __init__(self, name: str, kind: str, hardware: str, known: Iterable[str]) -> None:
-        """Name the device, its class, the hardware and the classes that it can produce."""
-        self.name = name
-        super().__init__(
-            f'{hardware} hardware cannot produce device {name!r} ({kind}); {choices(known)}'
-        )
-
-
 class SimulationModelError(HardwareError):
     """The robot cannot be built in the simulator."""
 

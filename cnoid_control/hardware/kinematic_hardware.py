@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -11,8 +12,10 @@ from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import UnknownDevice, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.hardware.ideal_sensors import IdealSensors
 from cnoid_control.hardware.kinematic_parameters import KinematicParameters
+
+if TYPE_CHECKING:
+    from cnoid_control.hardware.kinematic_scene import KinematicScene
 
 JOINT_MODES = (StateFlag.NONE, StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY)
 ROOT_MODES = (
@@ -21,7 +24,7 @@ ROOT_MODES = (
     StateFlag.LINK_TWIST,
     StateFlag.LINK_POSITION | StateFlag.LINK_TWIST,
 )
-JOINT_SENSORS = ('q', 'dq', 'ddq')
+JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
 
 
 @dataclass
@@ -52,7 +55,8 @@ class KinematicHardware:
 
     Displacement targets are taken over as they are, velocity targets are integrated, uncommanded
     joints stay. The root goes to a commanded pose, or moves with a commanded twist. Velocities
-    and accelerations are differences over a tick. The delay is that of the simulated robot.
+    and accelerations are differences over a tick. The delay is that of the simulated robot. Its
+    devices feel and see what they would on a robot that moves so and touches nothing.
 
     Attributes:
         name: 'kinematic'.
@@ -77,7 +81,7 @@ class KinematicHardware:
         for name in parameters.sensors:
             if name not in known:
                 raise UnknownDevice(name, known)
-        self._sensors = IdealSensors(body, parameters, time_step)
+        self._scene: KinematicScene | None = None
         self._request = IORequest()
         self._tick = 0
         self._fresh = True
@@ -87,11 +91,11 @@ class KinematicHardware:
 
         Raises:
             UnsupportedChannel: a link is to be commanded by something it cannot follow.
-            UnsupportedDevice: a device is to be read that only physics can feel.
+            UnknownDevice: a device is to be read that the robot lacks.
         """
-        self._check_outputs(request)
-        self._sensors.open(request.devices)
         body = self.body
+        self._check_outputs(request)
+        self._open_scene(request)
         if self._tick == 0:
             self._initial = body.save_state()
             arrays = body.joint_arrays
@@ -116,6 +120,21 @@ class KinematicHardware:
         ]
         self._acting = self._written = _Commands.of(body)
         self._publish()
+
+    def _open_scene(self, request: IORequest) -> None:
+        known = [device.name for device in self.body.devices]
+        for name in request.devices:
+            if name not in known:
+                raise UnknownDevice(name, known)
+        self._reads_effort = any(
+            flags & StateFlag.JOINT_EFFORT for flags in request.inputs.values()
+        )
+        if request.devices or self._reads_effort:
+            # Imported here: an ideal robot without sensors needs no MuJoCo.
+            from cnoid_control.hardware.kinematic_scene import KinematicScene
+
+            self._scene = self._scene or KinematicScene(self.body, self.parameters, self.time_step)
+            self._scene.open(request.devices, self.time)
 
     def _check_outputs(self, request: IORequest) -> None:
         for name, flags in request.outputs.items():
@@ -148,6 +167,7 @@ class KinematicHardware:
         """Move for one tick and take the state over."""
         if self._fresh:
             self._fresh = False
+            self._look()
             return True
         self._move_joints()
         self._move_root()
@@ -155,7 +175,12 @@ class KinematicHardware:
         self._tick += 1
         self.time = self._tick * self.time_step
         self._publish()
+        self._look()
         return True
+
+    def _look(self) -> None:
+        if self._scene is not None:
+            self._scene.look(self.time)
 
     def _move_joints(self) -> None:
         step = self.time_step
@@ -190,7 +215,10 @@ class KinematicHardware:
         root.v, root.w = self._motion
         root.dv, root.dw = self._acceleration
         body.calc_forward_kinematics(velocity=True, acceleration=True)
-        self._sensors.take()
+        if self._scene is not None:
+            self._scene.measure()
+            if self._reads_effort:
+                arrays['u'][self._scene.slots] = self._scene.efforts()
         for name, errors in self._joint_errors:
             arrays[name][:] = errors.apply(arrays[name])
 
@@ -208,4 +236,6 @@ class KinematicHardware:
         self._written = written
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Free what draws pictures."""
+        if self._scene is not None:
+            self._scene.close()

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cnoid_control.hardware.disturbance import DisturbanceParameters
-from cnoid_control.parameters import parameter
+from cnoid_control.hardware.scene_parameters import SceneParameters
 
 
 @dataclass
-class KinematicParameters:
-    """What the ideal robot's sensors feel."""
-
-    gravity: float = parameter(9.80665, 'downward gravity that accelerometers feel', unit='m/s^2')
-    sensors: dict[str, DisturbanceParameters] = parameter(
-        {}, 'errors of sensors: by device name, or q, dq and ddq for those of the joints'
-    )
-    seed: int = parameter(0, 'seed of all noise', minimum=0)
+class KinematicParameters(SceneParameters):
+    """What the ideal robot's sensors feel and see; its motion needs no options."""

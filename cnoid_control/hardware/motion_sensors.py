@@ -14,7 +14,7 @@ from cnoid_control.body.devices import ForceSensor
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.mujoco_devices import sensors_of
 from cnoid_control.hardware.mujoco_model import MujocoModel
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.scene_parameters import SceneParameters
 
 Call = Callable[[], object]
 
@@ -35,7 +35,7 @@ class MotionSensors:
         mapping: MujocoModel,
         data: mujoco.MjData,
         body: Body,
-        parameters: MujocoParameters,
+        parameters: SceneParameters,
         period: float,
     ) -> None:
         """Attach to a simulation; nothing is measured before `open`."""

@@ -12,7 +12,8 @@ import pinocchio as pin
 from cnoid_control.body.description import BodyDescription, LinkDescription, Material
 from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Mesh, Shape, Sphere
 from cnoid_control.hardware.exceptions import UnknownCollision
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters, ObjectParameters
+from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.scene_parameters import ObjectParameters
 
 # Collision bits: the world (floor, things) and the robot collide with each other; things also
 # among themselves, the robot's links only where self-collision is on.

@@ -30,13 +30,20 @@ class MujocoModel:
         free_root: whether the root moves freely; its qpos is then [0:7] and its qvel [0:6].
     """
 
-    def __init__(self, body: Body, parameters: MujocoParameters, time_step: float) -> None:
+    def __init__(
+        self,
+        body: Body,
+        parameters: MujocoParameters,
+        time_step: float,
+        free_root: bool | None = None,
+    ) -> None:
         """Build and compile the model.
 
         Args:
             body: the robot; its tree is used, its state is not.
             parameters: options of the simulation.
             time_step: physics step [s].
+            free_root: whether the root can move; as the body says where None.
 
         Raises:
             SimulationModelError: MuJoCo refuses the robot.
@@ -50,7 +57,7 @@ class MujocoModel:
         self._set_options(time_step)
         self._builder = GeometryBuilder(self._spec, body.description, parameters)
         self.devices = DeviceBuilder(self._spec, parameters.exact_accelerometer)
-        self.free_root = not body.is_fixed_root
+        self.free_root = not body.is_fixed_root if free_root is None else free_root
         self._add_links()
         self._add_mimics()
         self._add_actuators()

@@ -14,9 +14,9 @@ from cnoid_control.hardware.gl_renderer import GlRenderer
 from cnoid_control.hardware.lights import Lights
 from cnoid_control.hardware.mujoco_devices import AMBIENT, HEADLIGHT
 from cnoid_control.hardware.mujoco_model import MujocoModel
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.hardware.optics import camera_directions, range_directions
 from cnoid_control.hardware.ray_caster import RayCaster
+from cnoid_control.hardware.scene_parameters import SceneParameters
 
 LUMA = np.array([0.299, 0.587, 0.114])
 SKY = np.array([0.0, 0.0, 0.0])
@@ -36,7 +36,7 @@ class PictureMaker:
         mapping: MujocoModel,
         data: mujoco.MjData,
         lights: Lights,
-        parameters: MujocoParameters,
+        parameters: SceneParameters,
     ) -> None:
         """Prepare; the graphics library is opened for the first picture."""
         self._mapping, self._model, self._data = mapping, mapping.model, data

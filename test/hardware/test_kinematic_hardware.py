@@ -6,16 +6,16 @@ import pytest
 from hardware.conftest import ALL_MOTION, make_description, make_request
 
 from cnoid_control.body import Body, JointType, StateFlag
-from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu
+from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu, RangeSensor
 from cnoid_control.hardware.disturbance import DisturbanceParameters
 from cnoid_control.hardware.exceptions import (
     UnknownDevice,
     UnsupportedChannel,
-    UnsupportedDevice,
 )
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.kinematic_hardware import KinematicHardware
 from cnoid_control.hardware.kinematic_parameters import KinematicParameters
+from cnoid_control.hardware.scene_parameters import ObjectParameters
 
 
 def start(body: Body, request: IORequest, **options: object) -> KinematicHardware:
@@ -139,20 +139,61 @@ def test_reset_and_errors_repeat(fixed_arm: Body) -> None:
 
 
 def test_what_needs_physics_is_refused(fixed_arm: Body) -> None:
-    """Efforts, link poses but the root's, and force sensors are named in the refusal."""
+    """Efforts and link poses but the root's are refused, and unknown devices are named."""
     with pytest.raises(UnsupportedChannel, match=r'JOINT_EFFORT.*JOINT_DISPLACEMENT'):
         start(fixed_arm, make_request(fixed_arm, StateFlag.JOINT_EFFORT))
     with pytest.raises(UnsupportedChannel, match='hand'):
         start(fixed_arm, make_request(fixed_arm, {'hand': StateFlag.LINK_POSITION}))
-    description = make_description(JointType.FIXED)
-    description.devices = [('hand', ForceSensor('wrist'))]
-    body = Body(description)
-    request = make_request(body, {})
-    request.devices = {'wrist'}
-    with pytest.raises(UnsupportedDevice, match=r'wrist.*ForceSensor.*Imu'):
-        start(body, request)
+    request = make_request(fixed_arm, {})
     request.devices = {'eye'}
     with pytest.raises(UnknownDevice, match='eye'):
-        start(body, request)
+        start(fixed_arm, request)
     with pytest.raises(UnknownDevice, match='eye'):
-        start(body, make_request(body, {}), sensors={'eye': DisturbanceParameters()})
+        start(fixed_arm, make_request(fixed_arm, {}), sensors={'eye': DisturbanceParameters()})
+
+
+@pytest.mark.parametrize('root', [JointType.FIXED, JointType.FREE])
+def test_forces_are_those_of_inverse_dynamics(root: JointType) -> None:
+    """Efforts and a wrist's force sensor tell what the motion takes, by pinocchio's recursion."""
+    description = make_description(root)
+    description.devices = [('hand', ForceSensor('wrist'))]
+    body = Body(description)
+    inputs = StateFlag.JOINT_EFFORT | StateFlag.JOINT_ACCELERATION
+    request = make_request(body, StateFlag.JOINT_DISPLACEMENT, inputs)
+    request.devices = {'wrist'}
+    hardware = start(body, request)
+    for k in range(10):
+        hardware.read()
+        body.q_target[:] = np.array([0.1, -0.4, 0.3]) * np.sin(0.2 * k)
+        hardware.write()
+    model = body.clone()
+    model.calc_forward_kinematics(velocity=True, acceleration=True)
+    efforts = pin.rnea(model.model, model.data, model.pin_q(), model.pin_v(), model.pin_a())[6:]
+    np.testing.assert_allclose(body.u[model.tree.slots_in_pin_order], efforts, atol=1e-8)
+    hand = model.link('hand')
+    transmitted = model.data.f[model.tree.pin_joints[hand.index]]
+    wrist = body.devices_of(ForceSensor)[0]
+    np.testing.assert_allclose(wrist.f, -transmitted.linear, atol=1e-8)
+    np.testing.assert_allclose(wrist.tau, -transmitted.angular, atol=1e-8)
+
+
+def test_eyes_move_with_a_bolted_root() -> None:
+    """A laser on a root that is put nearer to a wall measures so."""
+    description = make_description(JointType.FIXED)
+    turned = np.eye(4)
+    turned[:3, :3] = [[0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    turned[0, 3] = 0.2
+    laser = RangeSensor('laser', yaw_range=0.2, yaw_step=0.1, frame_rate=100.0, T_local=turned)
+    description.devices = [('base', laser)]
+    body = Body(description)
+    request = make_request(body, {'base': StateFlag.LINK_POSITION}, no_delay=True)
+    request.devices = {'laser'}
+    wall = ObjectParameters(size=[0.2, 9.0, 9.0], position=[3.1, 0.0, 1.0])
+    hardware = start(body, request, objects={'wall': wall})
+    for x in (0.0, 0.5, 1.0):
+        hardware.read()
+        body.root_link.p = np.array([x, 0.0, 2.0])
+        hardware.write()
+    hardware.read()
+    assert body.devices_of(RangeSensor)[0].range_data[1] == pytest.approx(1.8)
+    hardware.close()

@@ -17,7 +17,7 @@ from cnoid_control.body.description import (
 from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Geometry, Mesh, Shape, Sphere
 from cnoid_control.hardware.exceptions import SimulationModelError, UnsupportedChannel
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
-from cnoid_control.hardware.mujoco_parameters import ObjectParameters
+from cnoid_control.hardware.scene_parameters import ObjectParameters
 
 Simulate = Callable[..., MujocoHardware]
 TETRAHEDRON = Mesh(

@@ -22,7 +22,7 @@ from cnoid_control.body.devices import (
 from cnoid_control.body.shape import Shape, Sphere
 from cnoid_control.hardware.exceptions import RenderingUnavailable
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
-from cnoid_control.hardware.mujoco_parameters import ObjectParameters
+from cnoid_control.hardware.scene_parameters import ObjectParameters
 
 Simulate = Callable[..., MujocoHardware]
 
