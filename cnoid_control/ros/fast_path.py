@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from typing import Any, Protocol
 
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -256,4 +257,7 @@ def _subscribe(node: Node, kind: type, topic: str, callback: Any, qos: QoSProfil
         qos,
         raw=True,
         qos_overriding_options=QoSOverridingOptions.with_default_policies(),
+        # An event of the subscription in an executor's wait set makes every message wake that
+        # executor, also where another thread takes the messages.
+        event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 import threading
 import time
@@ -31,7 +30,7 @@ from cnoid_control.ros.diagnostics import Diagnostics
 from cnoid_control.ros.node_arguments import given_parameters
 from cnoid_control.ros.parameter_schema import declare_schema, nested_values, plain_value
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
-from cnoid_control.ros.scheduling import DEFAULT_PRIORITY, request_realtime
+from cnoid_control.ros.scheduling import DEFAULT_PRIORITY, CollectorRest, request_realtime
 from cnoid_control.ros.sim_actuation import SimulatedActuation
 from cnoid_control.ros.sim_assembly import (
     JOINT_STATE_BROADCASTER,
@@ -60,6 +59,7 @@ from cnoid_control.ros.sim_state import (
     RootPublisher,
     StatePublishers,
 )
+from cnoid_control.ros.stop_signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.runtime.assembly import make_robot
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.config_file import merge
@@ -279,12 +279,16 @@ class MujocoNode(Node):
         self._thread.start()
 
     def _run(self) -> None:
+        rest = CollectorRest()
+        rest.begin()
         try:
             self.loop.run()
         except CnoidControlError as error:
             self._failure = str(error)
             self.get_logger().fatal(self._failure)
             self.context.try_shutdown()
+        finally:
+            rest.end()
 
     def finish(self) -> str:
         """End the simulation; returns what failed, empty for nothing."""
@@ -305,9 +309,7 @@ def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = Mu
     words = list(sys.argv if args is None else args)
     # Before the middleware's threads are there: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = catch_stop_signals()
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = make_node()
@@ -328,6 +330,7 @@ def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = Mu
         while node.controllers.active_forward and time.monotonic() < deadline:
             executor.spin_once(timeout_sec=STOP_POLL)
     failure = node.finish()
+    ignore_stop_signals()
     rclpy.try_shutdown()
     return 1 if failure else 0
 

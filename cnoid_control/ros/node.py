@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
 import threading
 import time
@@ -26,6 +25,7 @@ from cnoid_control.ros.mailbox_bridge import MailboxBridge
 from cnoid_control.ros.node_arguments import wanted_priority
 from cnoid_control.ros.node_diagnostics import NodeDiagnostics
 from cnoid_control.ros.scheduling import request_realtime
+from cnoid_control.ros.stop_signals import catch_stop_signals, ignore_stop_signals
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
@@ -201,9 +201,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv if args is None else args)
     scheduling = request_realtime(wanted_priority(words))
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    stop = catch_stop_signals()
     # rclpy's own handlers would take the context away before the last command is sent.
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
@@ -213,7 +211,9 @@ def main(args: Sequence[str] | None = None) -> int:
         rclpy.try_shutdown()
         return EXIT_FAILED
     node.get_logger().info(scheduling)
-    return run_node(node, stop)
+    status = run_node(node, stop)
+    ignore_stop_signals()
+    return status
 
 
 def run_node(node: ControlNode, stop: threading.Event) -> int:

@@ -35,7 +35,7 @@ class SimulationParameters:
         1.0, 'simulated time per time; 0 for as fast as possible', minimum=0.0, maximum=1000.0
     )
     command_age: float = parameter(
-        0.001,
+        0.002,
         'simulated age of the last command from which a paced robot waits for the next one',
         unit='s',
         minimum=0.0,

@@ -141,7 +141,7 @@ class StatePublishers:
     def publish(self, tick: int, stamp: int) -> None:
         """Publish what is due in a tick, with its stamp [ns]."""
         for other, ticks in self._slower:
-            if tick % ticks == 0:
+            if (tick - 1) % ticks == 0:
                 other.publish(stamp)
         if self._devices:
             self._body.calc_forward_kinematics()

@@ -178,3 +178,11 @@ def test_a_message_of_another_process_arrives(ros_node):
         process.kill()
         process.wait()
         inbox.close()
+
+
+def test_messages_do_not_wake_the_executor(ros_node):
+    """Nothing of an inbox's subscription is left in the node's wait set."""
+    before = list(ros_node.waitables)
+    inbox = open_inbox(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
+    assert list(ros_node.waitables) == before
+    inbox.close()
