@@ -21,6 +21,8 @@ WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
 GAIN_ARRAYS = ('kp', 'ki', 'kd')
+# Rows of `joint_block`, commands that go together next to each other.
+BLOCK_ARRAYS = ('ddq', 'u', 'q_target', 'dq_target', *GAIN_ARRAYS)
 LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
 
 MOMENTUM_POINTS = ('world', 'root', 'com')
@@ -101,8 +103,9 @@ class BodyMotion:
             'q': positions[ROOT_NQ:],
             'dq': velocities[ROOT_NV:],
         }
-        for name in STATE_ARRAYS[2:] + GAIN_ARRAYS:
-            self.joint_arrays[name] = np.zeros(tree.num_slots)
+        # The commands lie side by side, so that those of all joints are copied in one piece.
+        self.joint_block = np.zeros((len(BLOCK_ARRAYS), tree.num_slots))
+        self.joint_arrays |= zip(BLOCK_ARRAYS, self.joint_block, strict=True)
         for name in LIMIT_ARRAYS:
             unlimited = -np.inf if name.endswith('lower') else np.inf
             self.joint_arrays[name] = np.full(tree.num_slots, unlimited)

@@ -116,7 +116,7 @@ class CommandGroup:
 
     def remember(self) -> None:
         """Take the present commands for those sent last."""
-        self.last[:] = self._pick(self._array)
+        np.copyto(self.last, self._pick(self._array))
 
     def _interval(self, dt: float) -> Interval:
         raise NotImplementedError
@@ -247,6 +247,8 @@ class EffortGroup(CommandGroup):
         """Prepare; effort limits do not depend on accelerations."""
         super().__init__(body, array, joints, limits, recovery)
         self._always_limit = self._limits.are_soft
+        self._checked = (array, body.q, body.dq)
+        self._flat_values = self._values.reshape(-1)
         mine = self._limits
         self._lower[0], self._upper[0] = mine.u_lower, mine.u_upper
         # At a position limit itself the rules apply already: only what is inside passes.
@@ -264,15 +266,11 @@ class EffortGroup(CommandGroup):
         """Whether the commands are in range and no joint is at a limit or too fast."""
         if self._always_limit:
             return False
-        values, body = self._values, self._body
         if self._all:
-            values[0] = self._array
-            values[1] = body.q
-            values[2] = body.dq
+            np.concatenate(self._checked, None, self._flat_values)
         else:
-            values[0] = self._array.take(self.joints)
-            values[1] = body.q.take(self.joints)
-            values[2] = body.dq.take(self.joints)
+            for row, array in zip(self._values, self._checked, strict=True):
+                array.take(self.joints, out=row, mode='clip')
         return self._are_bounded()
 
     def _range(self) -> Interval:

@@ -13,6 +13,8 @@ class DeviceTransfer:
     A state crosses only after `notify_state_change`: sensor states towards the controller that
     enabled them, changes that the controller made (a light switched off) towards the robot.
 
+    Attributes:
+        reads: whether any device is read.
     """
 
     def __init__(self, own: Body, robot: Body, enabled: Collection[str]) -> None:
@@ -23,6 +25,7 @@ class DeviceTransfer:
             robot: body of the hardware.
             enabled: names of the devices that the controllers read.
         """
+        self.reads = bool(enabled)
         self._robot_devices = robot.devices
         self._own_devices = own.devices
         self._incoming: set[int] = set()

@@ -140,7 +140,7 @@ class ControllerHost:
         self._inputs = list(itertools.chain.from_iterable(one.inputs for one in transfers))
         self._outputs = list(itertools.chain.from_iterable(one.outputs for one in transfers))
         if len(self.body.devices):
-            self._inputs += [one.input for one in devices]
+            self._inputs += [one.input for one in devices if one.reads]
             self._outputs += [one.output for one in devices]
         self._controls = [call for hosted in self.controllers for call in hosted.controls()]
         self._ios = self.ios()

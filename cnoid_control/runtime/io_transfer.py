@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 import numpy as np
 
 from cnoid_control.body import Body, Link, StateFlag
-from cnoid_control.body.body_motion import GAIN_ARRAYS
+from cnoid_control.body.body_motion import BLOCK_ARRAYS, GAIN_ARRAYS
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]
@@ -54,9 +54,11 @@ class IOTransfer:
 
     def _compile_inputs(self, io: ControllerIO) -> None:
         flags_of = {self._own.link(name): flags for name, flags in io.inputs.items()}
-        for flag, array in JOINT_INPUTS.items():
-            joints = [link for link, flags in flags_of.items() if flags & flag]
-            self.inputs += joint_copies(self._own, self._robot, array, joints)
+        joints = {
+            array: [link for link, flags in flags_of.items() if flags & flag]
+            for flag, array in JOINT_INPUTS.items()
+        }
+        self.inputs += joint_copies(self._own, self._robot, joints)
         for link, flags in flags_of.items():
             source = self._robot.links[link.index]
             for flag, names in LINK_VALUES.items():
@@ -69,13 +71,15 @@ class IOTransfer:
 
     def _compile_outputs(self, io: ControllerIO) -> None:
         links = sorted((self._own.link(name) for name in io.outputs), key=lambda ln: ln.index)
-        for flag, array in JOINT_OUTPUTS.items():
-            # q_target goes along in every mode: where it is no command it is the reference.
-            joints = [link for link in links if link.actuation_mode & flag or array == 'q_target']
-            self.outputs += joint_copies(self._robot, self._own, array, joints)
+        joints = {
+            array: [link for link in links if link.actuation_mode & flag]
+            for flag, array in JOINT_OUTPUTS.items()
+        }
+        # q_target goes along in every mode: where it is no command it is the reference.
+        joints['q_target'] = links
         with_pid = [link for link in links if StateFlag.JOINT_PID in link.actuation_mode]
-        for array in GAIN_ARRAYS:
-            self.outputs += joint_copies(self._robot, self._own, array, with_pid)
+        joints |= dict.fromkeys(GAIN_ARRAYS, with_pid)
+        self.outputs += joint_copies(self._robot, self._own, joints)
         for link in links:
             target = self._robot.links[link.index]
             for flag, names in LINK_VALUES.items():
@@ -94,20 +98,52 @@ def joint_slot(link: Link) -> int:
     return link.body.tree.joint_slots[link.index]
 
 
-def joint_copies(target: Body, source: Body, array: str, joints: Iterable[Link]) -> list[Copy]:
-    """Cheapest call that copies these joints' elements of a joint array; [] for no joint."""
-    slots = sorted({slot for slot in map(joint_slot, joints) if slot >= 0})
-    if not slots:
-        return []
-    to = target.joint_arrays[array].view(np.ndarray)
-    of = source.joint_arrays[array].view(np.ndarray)
-    first, end = slots[0], slots[-1] + 1
-    if end - first == len(slots):
-        # The bound method costs a third of np.copyto.
-        return [partial(to[first:end].__setitem__, Ellipsis, of[first:end])]
+def joint_copies(target: Body, source: Body, joints: Mapping[str, Iterable[Link]]) -> list[Copy]:
+    """Cheapest calls that copy elements of joint arrays.
+
+    Args:
+        target: body to copy to.
+        source: body to copy from.
+        joints: the joints whose elements are copied, by joint array.
+    """
+    copies: list[Copy] = []
+    whole_rows: list[int] = []
+    for array, links in joints.items():
+        slots = sorted({slot for slot in map(joint_slot, links) if slot >= 0})
+        if len(slots) == target.tree.num_slots > 0 and array in BLOCK_ARRAYS:
+            whole_rows.append(BLOCK_ARRAYS.index(array))
+        elif slots:
+            to = target.joint_arrays[array].view(np.ndarray)
+            of = source.joint_arrays[array].view(np.ndarray)
+            copies.append(_copy_slots(to, of, slots))
+    for first, end in _runs(sorted(whole_rows)):
+        copies.append(_copy_whole(target.joint_block[first:end], source.joint_block[first:end]))
+    return copies
+
+
+def _copy_whole(to: np.ndarray, of: np.ndarray) -> Copy:
+    # The bound method costs a third of np.copyto.
+    return partial(to.__setitem__, Ellipsis, of)
+
+
+def _copy_slots(to: np.ndarray, of: np.ndarray, slots: list[int]) -> Copy:
+    for first, end in _runs(slots):
+        if end - first == len(slots):
+            return _copy_whole(to[first:end], of[first:end])
     mask = np.zeros(len(to), dtype=bool)
     mask[slots] = True
-    return [partial(np.copyto, to, of, where=mask)]
+    return partial(np.copyto, to, of, where=mask)
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Ranges of consecutive numbers: first and one behind the last."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and runs[-1][1] == number:
+            runs[-1] = (runs[-1][0], number + 1)
+        else:
+            runs.append((number, number + 1))
+    return runs
 
 
 def _copy_link_values(target: Link, source: Link, names: tuple[str, ...]) -> None:

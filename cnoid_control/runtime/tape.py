@@ -11,8 +11,6 @@ from cnoid_control.body.devices import ForceSensor
 
 Listener = Callable[[np.ndarray], None]
 
-# What the summary of a run is made of.
-SUMMARY_COLUMNS = ('q', 'q_target', 'root_q')
 # What a plot shows besides.
 PLOT_COLUMNS = ('dq', 'dq_target', 'u', 'root_motion')
 
@@ -42,36 +40,47 @@ class Tape:
             block_size: rows in a block.
         """
         self._time = np.zeros(1)
-        names = SUMMARY_COLUMNS + (PLOT_COLUMNS if detailed else ())
-        parts = {'time': self._time}
-        parts |= {name: getattr(body, name).reshape(-1) for name in names}
+        # Pose of the root and displacements lie side by side: they are copied in one piece.
+        parts = {'time': self._time, 'root_q, q': body.configuration, 'q_target': body.q_target}
         if detailed:
+            parts |= {name: getattr(body, name).reshape(-1) for name in PLOT_COLUMNS}
             parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
         self.columns: dict[str, slice] = {}
         self.width = 0
         for name, part in parts.items():
             self.columns[name] = slice(self.width, self.width + len(part))
             self.width += len(part)
-        self._parts = tuple(parts.values())
+        start = self.columns.pop('root_q, q').start
+        self.columns['root_q'] = slice(start, start + len(body.root_q))
+        start += len(body.root_q)
+        self.columns['q'] = slice(start, start + body.num_joints)
+        self._parts = list(parts.values())
         self._size = block_size
-        self._block = np.empty((block_size, self.width))
         self._row = 0
         self.listeners: list[Listener] = []
+        self._begin_block()
+
+    def _begin_block(self) -> None:
+        # Writing a row into an array of its own is the cheapest way to keep a part.
+        blocks = [np.empty((self._size, len(part))) for part in self._parts]
+        self._targets = list(zip(blocks, self._parts, strict=True))
+        self._row = 0
 
     def record(self, time: float) -> None:
         """Write the row of this tick."""
+        row = self._row
         self._time[0] = time
-        np.concatenate(self._parts, out=self._block[self._row])
-        self._row += 1
-        if self._row == self._size:
+        for block, part in self._targets:
+            block[row] = part
+        self._row = row = row + 1
+        if row == self._size:
             self.flush()
 
     def flush(self) -> None:
         """Hand on the rows written since the last block."""
         if not self._row:
             return
-        block = self._block[: self._row]
-        self._block = np.empty((self._size, self.width))
-        self._row = 0
+        block = np.concatenate([block[: self._row] for block, _ in self._targets], axis=1)
+        self._begin_block()
         for listener in self.listeners:
             listener(block)
