@@ -17,6 +17,9 @@ from cnoid_control.runtime.limit_rules import (
     velocity_interval,
 )
 
+# Bound once: looking these up takes time in every tick.
+fmin, fmax, concatenate = np.fmin, np.fmax, np.concatenate
+
 CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
 
 
@@ -116,7 +119,7 @@ class CommandGroup:
 
     def remember(self) -> None:
         """Take the present commands for those sent last."""
-        np.copyto(self.last, self._pick(self._array))
+        self.last[:] = self._array if self._all else self._array.take(self.joints)
 
     def _interval(self, dt: float) -> Interval:
         raise NotImplementedError
@@ -130,10 +133,10 @@ class CommandGroup:
 
     def _are_bounded(self) -> bool:
         # fmin and fmax drop NaN, which thus differs from the outcome as every excess does.
-        bounded = self._bounded
-        np.fmin(self._values, self._upper, out=bounded)
-        np.fmax(bounded, self._lower, out=bounded)
-        return bounded.tobytes() == self._values.tobytes()
+        values, bounded = self._values, self._bounded
+        fmin(values, self._upper, bounded)
+        fmax(bounded, self._lower, bounded)
+        return bounded.tobytes() == values.tobytes()
 
 
 class PositionGroup(CommandGroup):
@@ -267,7 +270,7 @@ class EffortGroup(CommandGroup):
         if self._always_limit:
             return False
         if self._all:
-            np.concatenate(self._checked, None, self._flat_values)
+            concatenate(self._checked, None, self._flat_values)
         else:
             for row, array in zip(self._values, self._checked, strict=True):
                 array.take(self.joints, out=row, mode='clip')
