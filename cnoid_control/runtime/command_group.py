@@ -6,6 +6,8 @@ done, which is nearly always; `limit` applies the rules where that was not so.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cnoid_control.body import Body
@@ -18,7 +20,7 @@ from cnoid_control.runtime.limit_rules import (
 )
 
 # Bound once: looking these up takes time in every tick.
-fmin, fmax, concatenate = np.fmin, np.fmax, np.concatenate
+fmin, fmax = np.fmin, np.fmax
 
 CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
 
@@ -250,8 +252,12 @@ class EffortGroup(CommandGroup):
         """Prepare; effort limits do not depend on accelerations."""
         super().__init__(body, array, joints, limits, recovery)
         self._always_limit = self._limits.are_soft
-        self._checked = (array, body.q, body.dq)
-        self._flat_values = self._values.reshape(-1)
+        self._copies = [
+            partial(row.__setitem__, Ellipsis, values)
+            if self._all
+            else partial(values.take, joints, None, row, 'clip')
+            for row, values in zip(self._values, (array, body.q, body.dq), strict=True)
+        ]
         mine = self._limits
         self._lower[0], self._upper[0] = mine.u_lower, mine.u_upper
         # At a position limit itself the rules apply already: only what is inside passes.
@@ -269,11 +275,8 @@ class EffortGroup(CommandGroup):
         """Whether the commands are in range and no joint is at a limit or too fast."""
         if self._always_limit:
             return False
-        if self._all:
-            concatenate(self._checked, None, self._flat_values)
-        else:
-            for row, array in zip(self._values, self._checked, strict=True):
-                array.take(self.joints, out=row, mode='clip')
+        for copy in self._copies:
+            copy()
         return self._are_bounded()
 
     def _range(self) -> Interval:
