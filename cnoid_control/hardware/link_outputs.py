@@ -1,4 +1,4 @@
-"""What links are commanded by besides their joints: the root's pose, and external wrenches."""
+"""What links are commanded by besides their joints: the root's motion, and external wrenches."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from cnoid_control.hardware.mujoco_model import MujocoModel
 # weight and reactions then move it by less than a millionth of what they would.
 IMPOSED_INERTIA = 1e7
 
+ROOT_MOTION = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+
 
 class LinkOutputs:
-    """Applies the pose commanded to the root and the wrenches commanded to links.
+    """Applies the pose or twist commanded to the root and the wrenches commanded to links.
 
     The delay is that of joint commands: one tick, or none for links in no-delay mode.
     """
@@ -35,21 +37,23 @@ class LinkOutputs:
         """Take over the requested channels and the body's present commands.
 
         Raises:
-            UnsupportedChannel: a pose was requested of a link that is not a free root.
+            UnsupportedChannel: a pose or twist was requested of a link that is no free root.
         """
         root = self._body.root_link
         for name, flags in request.outputs.items():
             link = self._body.link(name)
-            if flags & StateFlag.LINK_POSITION and not (link.is_root and self._mapping.free_root):
+            motion = flags & ROOT_MOTION
+            if motion and not (link.is_root and self._mapping.free_root):
                 raise UnsupportedChannel(
                     name,
-                    StateFlag.LINK_POSITION.name,
+                    motion.name or motion,
                     'mujoco',
                     ['the free root only' if link.is_root else f'the root {root.name!r} only'],
                 )
         flags = request.outputs.get(root.name, StateFlag.NONE)
-        self._impose(bool(flags & StateFlag.LINK_POSITION))
-        self._pose_at_once = root.name in request.no_delay
+        self._impose(bool(flags & ROOT_MOTION))
+        self._by_pose = bool(flags & StateFlag.LINK_POSITION)
+        self._root_at_once = root.name in request.no_delay
         links = [
             self._body.link(name)
             for name, flags in request.outputs.items()
@@ -80,9 +84,12 @@ class LinkOutputs:
         """Take over the body's commands; the wrenches are used up."""
         if self._imposed:
             root = self._body.root_link
-            self._next_pose = (root.p.copy(), quaternion(root.R))
-            if self._pose_at_once:
-                self._pose = self._next_pose
+            if self._by_pose:
+                self._next_motion = (root.p.copy(), quaternion(root.R))
+            else:
+                self._next_motion = (root.v.copy(), root.w.copy())
+            if self._root_at_once:
+                self._motion = self._next_motion
         if self._wrench_links.size:
             wrenches = self._body.external_wrenches
             self._written[:] = wrenches[self._wrench_links]
@@ -92,7 +99,7 @@ class LinkOutputs:
     def latch(self) -> None:
         """Let the commands of the last `write` act from now on; called when a tick is over."""
         if self._imposed:
-            self._pose = self._next_pose
+            self._motion = self._next_motion
         self._acting[:] = self._written
 
     def apply(self) -> None:
@@ -107,11 +114,21 @@ class LinkOutputs:
                 centers, force
             )
         if self._imposed:
-            position, orientation = self._pose
             step = self._model.opt.timestep
-            velocity = np.empty(6)
+            # The force that brings the heavy root to its velocity within the step.
+            change = self._root_velocity(step) - data.qvel[:6]
+            data.qfrc_applied[:6] = self._inertia * change / step
+
+    def _root_velocity(self, step: float) -> np.ndarray:
+        """Velocity, angular part in root axes, by which the root gets where it is to be."""
+        data = self._data
+        velocity = np.empty(6)
+        if self._by_pose:
+            position, orientation = self._motion
             velocity[:3] = (position - data.qpos[:3]) / step
             mujoco.mju_subQuat(velocity[3:], orientation, data.qpos[3:7])
             velocity[3:] /= step
-            # The force that brings the heavy root to that velocity within the step.
-            data.qfrc_applied[:6] = self._inertia * (velocity - data.qvel[:6]) / step
+        else:
+            velocity[:3], spin = self._motion
+            velocity[3:] = data.xmat[self._mapping.links[0]].reshape(3, 3).T @ spin
+        return velocity

@@ -232,6 +232,24 @@ def test_root_pose_is_imposed(free_arm: Body, simulate: Simulate) -> None:
     np.testing.assert_allclose(effort[6:], 0.0, atol=2e-2)
 
 
+def test_root_twist_is_imposed(free_arm: Body, simulate: Simulate) -> None:
+    """A root commanded by its velocity moves so, whatever hangs on it."""
+    request = make_request(free_arm, {'base': StateFlag.LINK_TWIST}, ALL_MOTION)
+    hardware = simulate(free_arm, request, floor=False)
+    place = free_arm.root_link.p.copy()
+    for _ in range(202):
+        hardware.read()
+        free_arm.root_link.v = np.array([0.5, 0.0, 0.1])
+        free_arm.root_link.w = np.array([0.0, 0.0, 1.0])
+        hardware.write()
+    hardware.read()
+    # The first command was at rest.
+    np.testing.assert_allclose(free_arm.root_link.p, place + np.array([0.1, 0.0, 0.02]), atol=1e-3)
+    turned = pin.rpy.rpyToMatrix(0.0, 0.0, 0.2)
+    np.testing.assert_allclose(free_arm.root_link.R, turned, atol=2e-3)
+    np.testing.assert_allclose(free_arm.root_link.v, [0.5, 0.0, 0.1], atol=1e-5)
+
+
 def test_pose_of_another_link_is_refused(fixed_arm: Body, simulate: Simulate) -> None:
     """Only a free root can be commanded by its pose."""
     for name in ('hand', 'base'):
