@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cnoid_control.controllers.composition.base_controller import Message
 from cnoid_control.controllers.composition.exceptions import WrongCommand
 from cnoid_control.controllers.drive import JointDrive
 from cnoid_control.controllers.drive.drive_parameters import GAINS
-
-VECTORS = ('qcmd', 'dqcmd', 'torquecmd', *GAINS)
 
 
 class CommandInterpreter:
@@ -52,26 +48,26 @@ class CommandInterpreter:
         self._end_velocities(time)
         if not message:
             return
-        vectors = {key: self._vector(key, message.get(key)) for key in VECTORS}
-        q, dq, u = vectors['qcmd'], vectors['dqcmd'], vectors['torquecmd']
-        servoed = ~np.isnan(q)
-        moved = ~np.isnan(dq) & ~servoed
-        pushed = ~np.isnan(u) & ~servoed & ~moved
-        if servoed.any():
-            rest = np.nan_to_num(dq[servoed]), np.nan_to_num(u[servoed])
-            self._drive.set_pid(np.flatnonzero(servoed), q[servoed], *rest)
-        if moved.any():
+        q = self._vector('qcmd', message)
+        dq = self._vector('dqcmd', message)
+        u = self._vector('torquecmd', message)
+        servoed = _given(q, self._drive.size)
+        moved = _given(dq, self._drive.size) & ~servoed
+        pushed = _given(u, self._drive.size) & ~servoed & ~moved
+        if q is not None and servoed.any():
+            speed, torque = (0.0 if v is None else _or_zero(v[servoed]) for v in (dq, u))
+            self._drive.set_pid(np.flatnonzero(servoed), q[servoed], speed, torque)
+        if dq is not None and moved.any():
             duration = message.get('tcmd')
             if duration is None:
                 raise WrongCommand('tcmd', None, 'dqcmd without qcmd needs the time it is for')
             self._drive.set_velocity(np.flatnonzero(moved), dq[moved])
             self._until[moved] = time + float(np.min(duration))
-        if pushed.any():
+        if u is not None and pushed.any():
             self._drive.set_torque(np.flatnonzero(pushed), u[pushed])
         for row, key in enumerate(GAINS):
-            gains = self._default_gains[row]
-            given = vectors[key]
-            self._drive.gains[row] = np.where(np.isnan(given), gains, given)
+            gain, given = self._default_gains[row], self._vector(key, message)
+            self._drive.gains[row] = gain if given is None else _merged(gain, given)
 
     def _end_velocities(self, time: float) -> None:
         over = self._until <= time + 1e-9
@@ -80,11 +76,25 @@ class CommandInterpreter:
             self._drive.set_pid(places, self._drive.q[places])
             self._until[over] = np.inf
 
-    def _vector(self, key: str, value: Any) -> np.ndarray:
-        """Elements of the driven joints; NaN where the message says nothing."""
+    def _vector(self, key: str, message: Message) -> np.ndarray | None:
+        """Elements of the driven joints, NaN where nothing is said of a joint; None for none."""
+        value = message.get(key)
         if value is None:
-            return np.full(self._drive.size, np.nan)
+            return None
         array = np.asarray(value, dtype=float)
         if array.shape != (self._size,):
             raise WrongCommand(key, value, f'a vector of {self._size} elements was expected')
         return array[self._drive.joints]
+
+
+def _given(vector: np.ndarray | None, size: int) -> np.ndarray:
+    """Joints of which a vector says something, shape (n,)."""
+    return np.zeros(size, dtype=bool) if vector is None else ~np.isnan(vector)
+
+
+def _or_zero(vector: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(vector), 0.0, vector)
+
+
+def _merged(usual: np.ndarray, given: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(given), usual, given)

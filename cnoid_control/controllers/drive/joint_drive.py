@@ -13,6 +13,8 @@ from cnoid_control.controllers.drive.exceptions import TorqueNotAvailable, Unkno
 from cnoid_control.controllers.drive.pid import Pid
 from cnoid_control.plugin import ControllerIO
 
+ARRAYS = ('q', 'dq', 'q_target', 'dq_target', 'u', *GAINS)
+
 CHANNEL_OF = {
     'hardware': StateFlag.JOINT_PID,
     'controller': StateFlag.JOINT_EFFORT,
@@ -27,6 +29,10 @@ class DriveMode(IntEnum):
     TORQUE = 1
     PID = 2
     VELOCITY = 3
+
+
+# Looking a member of an enumeration up takes as long as all else that a setter does.
+_OFF, _TORQUE, _PID, _VELOCITY = (int(mode) for mode in DriveMode)
 
 
 class JointDrive:
@@ -60,7 +66,6 @@ class JointDrive:
         self.names = tuple(named)
         self.joints = np.array([link.joint_id for link in links], dtype=np.intp)
         self._io = io
-        self._body = body
         self._kind = parameters.actuators
         # Go on from the positions that were commanded before, if they were.
         servoed = [StateFlag.JOINT_DISPLACEMENT in link.actuation_mode for link in links]
@@ -71,9 +76,14 @@ class JointDrive:
             io.enable_input(link, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
         size = len(links)
         self.gains = parameters.gains(size)
-        self.modes = np.full(size, DriveMode.PID)
+        self.modes = np.full(size, _PID)
         self.dq = np.zeros(size)
         self.u = np.zeros(size)
+        in_order = np.array_equal(self.joints, np.arange(body.num_joints))
+        # A slice where these are all joints: copying through one is much cheaper.
+        self._index: slice | np.ndarray = slice(None) if in_order else self.joints
+        self._arrays = {name: body.joint_arrays[name][: body.num_joints] for name in ARRAYS}
+        self._range = body.q_lower[self.joints].copy(), body.q_upper[self.joints].copy()
         self._pid = Pid(body.u_lower[self.joints].copy(), body.u_upper[self.joints].copy())
         self.write(0.0)
 
@@ -85,12 +95,12 @@ class JointDrive:
     @property
     def sensed_q(self) -> np.ndarray:
         """Measured positions [rad] or [m], shape (n,)."""
-        return self._body.q[self.joints]
+        return self._arrays['q'][self.joints]
 
     @property
     def sensed_dq(self) -> np.ndarray:
         """Measured velocities [rad/s] or [m/s], shape (n,)."""
-        return self._body.dq[self.joints]
+        return self._arrays['dq'][self.joints]
 
     def places(self, joints: Sequence[str] | None) -> np.ndarray:
         """Places of joints in the arrays; of all where None.
@@ -115,12 +125,12 @@ class JointDrive:
         feedforward: np.ndarray | float = 0.0,
     ) -> None:
         """Servo joints (by place) to positions and velocities, with torques added."""
-        self.modes[places] = DriveMode.PID
+        self.modes[places] = _PID
         self.q[places], self.dq[places], self.u[places] = q, dq, feedforward
 
     def set_velocity(self, places: np.ndarray, dq: np.ndarray | float) -> None:
         """Drive joints at velocities, from the commanded position on."""
-        self.modes[places] = DriveMode.VELOCITY
+        self.modes[places] = _VELOCITY
         self.dq[places], self.u[places] = dq, 0.0
 
     def set_torque(self, places: np.ndarray, u: np.ndarray | float) -> None:
@@ -131,13 +141,13 @@ class JointDrive:
         """
         if self._kind == 'servo':
             raise TorqueNotAvailable([self.names[i] for i in places])
-        self.modes[places] = DriveMode.TORQUE
+        self.modes[places] = _TORQUE
         self.u[places] = u
 
     def set_off(self, places: np.ndarray) -> None:
         """Let joints go: no torque at all."""
         self.set_torque(places, 0.0)
-        self.modes[places] = DriveMode.OFF
+        self.modes[places] = _OFF
 
     # --- towards the robot --------------------------------------------------------------------
 
@@ -147,25 +157,32 @@ class JointDrive:
         Args:
             dt: time for which they are the commands [s].
         """
-        rolling = self.modes == DriveMode.VELOCITY
-        if rolling.any():
-            self.q[rolling] += self.dq[rolling] * dt
-        follows = self.modes >= DriveMode.PID
-        # A joint without position control takes its place for the reference, so that it does not
-        # jump when it is servoed again.
-        if not follows.all():
-            self.q[~follows] = self.sensed_q[~follows]
-            self.dq[~follows] = 0.0
-        body, joints = self._body, self.joints
-        body.q_target[joints] = self.q
+        arrays, index = self._arrays, self._index
+        gains = self.gains
+        if not (self.modes == _PID).all():
+            gains = self._prepare(dt)
+        arrays['q_target'][index] = self.q
         if self._kind == 'servo':
             return
-        gains = np.where(follows, self.gains, 0.0)
         if self._kind == 'hardware':
-            body.dq_target[joints] = self.dq
-            body.u[joints] = self.u
+            arrays['dq_target'][index] = self.dq
+            arrays['u'][index] = self.u
             for name, row in zip(GAINS, gains, strict=True):
-                getattr(body, name)[joints] = row
+                arrays[name][index] = row
         else:
-            error, rate = self.q - self.sensed_q, self.dq - self.sensed_dq
-            body.u[joints] = self._pid.effort(error, rate, self.u, gains, dt)
+            error, rate = self.q - arrays['q'][index], self.dq - arrays['dq'][index]
+            arrays['u'][index] = self._pid.effort(error, rate, self.u, gains, dt)
+
+    def _prepare(self, dt: float) -> np.ndarray:
+        """Move the references of joints that are not servoed; gains of all, shape (3, n)."""
+        rolling = self.modes == _VELOCITY
+        if rolling.any():
+            lower, upper = self._range
+            moved = np.clip(self.q + self.dq * dt, lower, upper)
+            self.q[rolling] = moved[rolling]
+        free = self.modes < _PID
+        # A joint without position control takes its place for the reference, so that it does not
+        # jump when it is servoed again.
+        self.q[free] = self.sensed_q[free]
+        self.dq[free] = 0.0
+        return np.where(free, 0.0, self.gains)

@@ -1,0 +1,116 @@
+"""Joint actuators: what each mode commands, and the law of the controller's own PID."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from controllers.arm import make_arm
+
+from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
+from cnoid_control.controllers.drive.feedforward import Feedforward
+from cnoid_control.controllers.drive.pid import Pid
+from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.plugin import ControllerIO, StateFlag
+
+DT = 0.01
+
+
+def make_drive(body=None, **options) -> tuple[JointDrive, ControllerIO]:
+    """Drive of the arm's joints."""
+    door = ControllerIO('test', body or make_arm(), DT, os=io.StringIO())
+    return JointDrive(door, DriveParameters(**options)), door
+
+
+@pytest.mark.parametrize(
+    ('actuators', 'channel'),
+    [
+        ('hardware', StateFlag.JOINT_PID),
+        ('controller', StateFlag.JOINT_EFFORT),
+        ('servo', StateFlag.JOINT_DISPLACEMENT),
+    ],
+)
+def test_channels_follow_from_who_closes_the_loop(actuators: str, channel: StateFlag) -> None:
+    """Outputs have that mode, and positions and velocities are read."""
+    _, door = make_drive(actuators=actuators)
+    for joint in door.body.joints:
+        assert joint.actuation_mode == channel
+        assert door.inputs[joint.name] == StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
+
+
+def test_modes_are_mixed_joint_by_joint() -> None:
+    """A servoed joint has gains, one under torque has none and takes its place for reference."""
+    drive, door = make_drive(kp=100.0, kd=[1.0, 2.0])
+    body = door.body
+    body.q[:] = [0.1, 0.2]
+    drive.set_pid(np.array([0]), 0.5, 0.3, 4.0)
+    drive.set_torque(np.array([1]), 7.0)
+    drive.write(DT)
+    assert body.q_target.tolist() == [0.5, 0.2]
+    assert body.dq_target.tolist() == [0.3, 0.0]
+    assert body.u.tolist() == [4.0, 7.0]
+    assert (body.kp.tolist(), body.kd.tolist()) == ([100.0, 0.0], [1.0, 0.0])
+    drive.set_off(np.array([1]))
+    drive.write(DT)
+    assert body.u[1] == 0.0
+    assert [DriveMode(mode).name for mode in drive.modes] == ['PID', 'OFF']
+
+
+def test_a_locked_velocity_moves_the_reference_up_to_the_limit() -> None:
+    """The position goes on by dq dt each tick and stops where the joint ends."""
+    drive, door = make_drive()
+    drive.set_velocity(np.array([1]), 1.5)
+    for _ in range(10):
+        drive.write(DT)
+    assert door.body.q_target[1] == pytest.approx(0.15)
+    for _ in range(1000):
+        drive.write(DT)
+    assert door.body.q_target[1] == 2.0
+
+
+def test_the_commanded_position_goes_on_from_a_servo() -> None:
+    """After position commands the drive starts from these, else from where the joint is."""
+    body = make_arm()
+    body.q[:], body.q_target[:] = [0.1, 0.2], [0.3, 0.4]
+    body.joints[0].actuation_mode = StateFlag.JOINT_DISPLACEMENT
+    body.joints[1].actuation_mode = StateFlag.JOINT_EFFORT
+    drive, _ = make_drive(body)
+    assert drive.q.tolist() == [0.3, 0.2]
+
+
+def test_gains_need_one_value_or_one_a_joint() -> None:
+    """The option and the numbers are named."""
+    with pytest.raises(ParameterOutOfRange, match='kp.*1 or 2 values'):
+        make_drive(kp=[1.0, 2.0, 3.0])
+
+
+def test_pid_law() -> None:
+    """The effort is the sum of its terms; the integral's share is bounded, and so is the whole."""
+    pid = Pid(np.array([-10.0]), np.array([10.0]))
+    gains = np.array([[3.0], [2.0], [0.5]])
+    first = pid.effort(np.array([1.0]), np.array([0.4]), np.array([0.1]), gains, 0.1)
+    assert first == pytest.approx([3.0 * 1.0 + 0.5 * 0.4 + 2.0 * 0.1 + 0.1])
+    for _ in range(1000):
+        effort = pid.effort(np.array([1.0]), np.zeros(1), np.zeros(1), gains, 0.1)
+    assert effort == [10.0]
+    relaxed = pid.effort(np.array([0.0]), np.zeros(1), np.zeros(1), gains, 0.1)
+    assert relaxed == pytest.approx([10.0]), 'the integral alone is at the limit, not beyond'
+    pid.reset()
+    assert pid.effort(np.zeros(1), np.zeros(1), np.zeros(1), gains, 0.1) == [0.0]
+
+
+def test_feedforward_is_inverse_dynamics() -> None:
+    """Torques of a motion are those of pinocchio; of gravity alone, those at rest."""
+    body = make_arm()
+    q, dq, ddq = np.array([0.4, -0.7]), np.array([1.0, -0.5]), np.array([2.0, 3.0])
+    feedforward = Feedforward(body, np.array([0, 1]))
+    model, data = body.model, body.model.createData()
+    configuration = np.concatenate([body.pin_q()[:7], q])
+    velocity, acceleration = (np.concatenate([np.zeros(6), x]) for x in (dq, ddq))
+    moving = pin.rnea(model, data, configuration, velocity, acceleration)[6:].copy()
+    resting = pin.rnea(model, data, configuration, np.zeros(8), np.zeros(8))[6:].copy()
+    np.testing.assert_allclose(feedforward.torque('dynamics', q, dq, ddq), moving)
+    np.testing.assert_allclose(feedforward.torque('gravity', q, dq, ddq), resting)
+    assert not feedforward.torque('none', q, dq, ddq).any()
