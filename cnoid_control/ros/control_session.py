@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
@@ -27,7 +28,7 @@ from cnoid_control.runtime.hosted_controller import HostedController
 from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.safe_state import SafeState
 from cnoid_control.runtime.swap import HotSwap
-from cnoid_control.runtime.watchdog import Trip, Watchdog
+from cnoid_control.runtime.watchdog import Trip, Watchdog, WatchdogParameters
 
 PAUSED = 'paused'
 
@@ -98,7 +99,7 @@ class ControlSession:
         )
         try:
             self.hardware.connect()
-            self.guard = Watchdog(given.watchdog, self._report)
+            self.guard = Watchdog(self._watchdog_parameters(), self._report)
             self.safe_state = SafeState(
                 self.body, given.safe_state, config.time_step, self._report_safe_state
             )
@@ -121,6 +122,14 @@ class ControlSession:
         self.monitor = CommandMonitor(node, self.hardware, self.guard)
         for note in self.limiter.limits.notes:
             node.get_logger().warning(note)
+
+    def _watchdog_parameters(self) -> WatchdogParameters:
+        """As configured; in lock-step control() has all the time that the robot waits."""
+        given = self.config.parameters.watchdog
+        if not self.hardware.parameters.lock_step:
+            return given
+        patience = max(given.control_time, self.hardware.state_timeout)
+        return dataclasses.replace(given, control_time=patience)
 
     def _load_robot(self, parameters: NodeParameters) -> Body:
         robot = self.config.parameters.robot

@@ -29,14 +29,15 @@ def observer(ros_domain):
 def test_watches_on_the_wall_clock_do_not_stop_a_robot_in_lock_step(start_process, observer, root):
     """With thresholds far below what any machine holds, the robot is still controlled."""
     config = ('--ros-args', '--params-file', str(root / 'config' / 'sr1_pd.yaml'))
-    impatient = ('subscriber_time:=0.001', 'state_age:=0.001', 'grace:=0.0')
-    watchdog = [word for entry in impatient for word in ('-p', f'watchdog.{entry}')]
+    impatient = ('subscriber_time', 'state_age', 'control_time')
+    watchdog = [w for name in impatient for w in ('-p', f'watchdog.{name}:=0.00001')]
     start_process('cnoid_control.ros.mujoco_node', *config, *SIMULATOR)
     node = start_process(
         'cnoid_control.ros.node',
         *config,
         *('-p', 'hardware.ros2_control.lock_step:=true'),
         *watchdog,
+        *('-p', 'watchdog.grace:=0.0'),
     )
     deadline = time.monotonic() + 90
     while not observer.samples or observer.samples[-1].time < 0.3:
