@@ -82,7 +82,7 @@ def test_the_commanded_position_goes_on_from_a_servo() -> None:
 
 def test_gains_need_one_value_or_one_a_joint() -> None:
     """The option and the numbers are named."""
-    with pytest.raises(ParameterOutOfRange, match='kp.*1 or 2 values'):
+    with pytest.raises(ParameterOutOfRange, match=r'kp.*1 or 2 values'):
         make_drive(kp=[1.0, 2.0, 3.0])
 
 
