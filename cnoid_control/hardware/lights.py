@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import mujoco
 import numpy as np
 
@@ -20,10 +18,9 @@ class Lights:
         self._mapping = mapping
         self._data = data
         self.lamps = [device for device in body.devices if isinstance(device, Light)]
-        self._disconnect: list[Callable[[], None]] = []
         for lamp in self.lamps:
             self._follow(lamp)
-            self._disconnect.append(lamp.state_changed.connect(self._follow))
+            lamp.state_changed.connect(self._follow)
 
     def _follow(self, device: Device) -> None:
         assert isinstance(device, Light)  # Only lamps are connected.
@@ -64,11 +61,6 @@ class Lights:
                 share *= np.where(inside, along ** float(model.light_exponent[light]), 0.0)
             total += share[:, None] * model.light_diffuse[light]
         return total
-
-    def close(self) -> None:
-        """Follow the lamps no more."""
-        for disconnect in self._disconnect:
-            disconnect()
 
 
 def _attenuation(device: PointLight) -> list[float]:
