@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cnoid_control.ros.robot_observer import RobotObserver
 
 # Longest time without any progress [s], and between two looks at the robot [s].
-PATIENCE, PAUSE = 60.0, 0.05
+PATIENCE, PAUSE = 180.0, 0.05
 # In lock-step time stands still for a slow machine, and a slow control() does no harm.
 SIMULATOR_PARAMETERS = ('pacing:=lockstep', 'real_time_factor:=0.0')
 NODE_PARAMETERS = ('hardware.ros2_control.lock_step:=true', 'watchdog.control_time:=30.0')
