@@ -17,7 +17,7 @@ class Hold:
     """Holds the posture that was measured when `grab` was called.
 
     Joints commanded by position get that position, those commanded by velocity zero, those
-    commanded by effort a spring and a damper.
+    commanded by effort a spring and a damper; PID actuators are told to be that themselves.
 
     Attributes:
         q: the posture held [rad] or [m], shape (num_joints,).
@@ -47,6 +47,7 @@ class Hold:
         self.kp = np.zeros(body.num_joints)
         self.kd = np.zeros(body.num_joints)
         self._without_effort = np.ones(body.num_joints, dtype=bool)
+        self._with_pid = np.zeros(body.num_joints, dtype=bool)
         self._body = body
         self._data = body.model.createData()
         self._given_kp = np.broadcast_to(np.asarray(kp, dtype=float), self.kp.shape)
@@ -58,7 +59,8 @@ class Hold:
         body = self._body
         self.q[:] = np.where(np.isfinite(body.q), body.q, body.q_target)
         self.q[~np.isfinite(self.q)] = 0.0
-        self._without_effort[:] = [
+        self._with_pid[:] = [StateFlag.JOINT_PID in joint.actuation_mode for joint in body.joints]
+        self._without_effort[:] = self._with_pid | [
             not joint.actuation_mode & StateFlag.JOINT_EFFORT for joint in body.joints
         ]
         inertia = self._joint_inertia()
@@ -80,6 +82,25 @@ class Hold:
         error = np.nan_to_num(self.q - body.q, nan=0.0)
         commands.u[:] = stiffness * self.kp * error - self.kd * np.nan_to_num(body.dq, nan=0.0)
         commands.u[self._without_effort] = 0.0
+
+    def write_gains(self, stiffness: float, damping: float, weight: float = 1.0) -> None:
+        """Give the body's PID actuators the gains that hold.
+
+        Args:
+            stiffness: part of the stiffness that acts.
+            damping: part of the damping that acts.
+            weight: how far the gains go from the present ones to these.
+        """
+        chosen = self._with_pid
+        if not chosen.any():
+            return
+        body = self._body
+        for gains, held in (
+            (body.kp, stiffness * self.kp),
+            (body.ki, np.zeros(body.num_joints)),
+            (body.kd, damping * self.kd),
+        ):
+            gains[chosen] += weight * (held - gains)[chosen]
 
     def _joint_inertia(self) -> np.ndarray:
         """Inertia against which each joint's effort works alone [kg m^2] or [kg].

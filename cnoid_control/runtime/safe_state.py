@@ -138,11 +138,19 @@ class SafeState:
         if self.is_engaged:
             self._write_safe(dt, fresh)
             self._commands.take(self._safe)
+            self._write_gains(1.0)
         elif self._takeover_time < self.parameters.takeover:
             self._takeover_time += dt
             part = min(1.0, self._takeover_time / self.parameters.takeover)
             self._write_safe(dt, fresh)
             self._commands.blend(self._safe, 1.0 - smooth(part))
+            self._write_gains(1.0 - smooth(part))
+
+    def _write_gains(self, weight: float) -> None:
+        """Have PID actuators do themselves what joints commanded by effort are told to do."""
+        stiffness = 1.0 if self._effort == 'hold' else 0.0
+        damping = 0.0 if self._effort == 'zero' else 1.0
+        self._hold.write_gains(stiffness, damping, weight)
 
     def _write_safe(self, dt: float, fresh: bool) -> None:
         last = self._safe.u.copy()

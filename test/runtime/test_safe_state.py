@@ -174,3 +174,30 @@ def test_no_effort_reaches_joints_of_other_modes() -> None:
     safe.apply(DT)
     assert body.u[0] == 0.0
     assert body.u[1] == pytest.approx(-0.2)
+
+
+@pytest.mark.parametrize(
+    ('effort', 'stiff', 'damped'), [('hold', 1, 1), ('damping', 0, 1), ('zero', 0, 0)]
+)
+def test_pid_actuators_hold_damp_or_let_go(effort: str, stiff: int, damped: int) -> None:
+    """Their gains become those that hold, and no effort is added; then they are handed back."""
+    body = make_body(StateFlag.JOINT_PID)
+    body.kp[:], body.ki[:], body.kd[:], body.u[:] = 70.0, 5.0, 3.0, 11.0
+    body.q_target[:] = 9.0
+    parameters = SafeStateParameters(effort=effort, takeover=0.1)
+    state = SafeState(body, parameters, DT)
+    state.enter('test')
+    state.apply(DT)
+    hold = Hold(body, DT, frequency=parameters.frequency)
+    hold.grab()
+    np.testing.assert_allclose(body.kp, stiff * hold.kp)
+    np.testing.assert_allclose(body.kd, damped * hold.kd)
+    assert not body.ki.any()
+    assert not body.u.any()
+    np.testing.assert_array_equal(body.q_target, body.q)
+    state.reset()
+    for _ in range(200):
+        body.kp[:], body.ki[:], body.kd[:], body.u[:] = 70.0, 5.0, 3.0, 11.0
+        state.apply(DT)
+    assert (body.kp.tolist(), body.ki.tolist()) == ([70.0] * 3, [5.0] * 3)
+    assert body.u.tolist() == [11.0] * 3
