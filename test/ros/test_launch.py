@@ -29,7 +29,9 @@ from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 
 service = LaunchService(noninteractive=True)
-included = IncludeLaunchDescription(PythonLaunchDescriptionSource(sys.argv[1]))
+included = IncludeLaunchDescription(
+    PythonLaunchDescriptionSource(sys.argv[1]), launch_arguments=[('pacing', 'lockstep')]
+)
 service.include_launch_description(LaunchDescription([included]))
 sys.exit(service.run())
 """

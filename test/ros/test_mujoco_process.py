@@ -13,6 +13,12 @@ def arm(tmp_path):
     return write_arm(tmp_path)
 
 
+def start(start_process, arm, *arguments):
+    """Start the node without real-time priority."""
+    ros = ['--ros-args', '--params-file', str(arm), '-p', 'realtime_priority:=0']
+    return start_process('cnoid_control.ros.mujoco_node', *ros, *arguments)
+
+
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
@@ -25,9 +31,7 @@ def arm(tmp_path):
 )
 def test_a_bad_configuration_ends_the_node(start_process, arm, arguments, words):
     """The process ends with status 1 and a sentence that names what is wrong."""
-    process = start_process(
-        'cnoid_control.ros.mujoco_node', '--ros-args', '--params-file', str(arm), *arguments
-    )
+    process = start(start_process, arm, *arguments)
     assert process.wait(timeout=60) == 1
     log = process.log_path.read_text()
     assert words in log
@@ -37,9 +41,7 @@ def test_a_bad_configuration_ends_the_node(start_process, arm, arguments, words)
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_when_told(start_process, ros_node, spin_until, arm, number):
     """SIGINT and SIGTERM end the process with status 0."""
-    process = start_process(
-        'cnoid_control.ros.mujoco_node', '--ros-args', '--params-file', str(arm)
-    )
+    process = start(start_process, arm)
     states = []
     ros_node.create_subscription(JointState, 'joint_states', states.append, 1)
     assert spin_until(lambda: states, timeout=60)
