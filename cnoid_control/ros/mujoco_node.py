@@ -7,20 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import rclpy
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
@@ -28,7 +23,7 @@ from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.diagnostics import Diagnostics
 from cnoid_control.ros.node_arguments import given_parameters
-from cnoid_control.ros.parameter_schema import declare_schema, nested_values, plain_value
+from cnoid_control.ros.parameter_schema import declare_schema, nested_values
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.scheduling import DEFAULT_PRIORITY, CollectorRest, request_realtime
 from cnoid_control.ros.sim_actuation import SimulatedActuation
@@ -53,6 +48,7 @@ from cnoid_control.ros.sim_diagnostics import SimulationDiagnostics
 from cnoid_control.ros.sim_loop import SimulationLoop
 from cnoid_control.ros.sim_pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim_parameters import TOPIC, SimulationParameters
+from cnoid_control.ros.sim_services import OWN_KEYS, REQUEST_TIMEOUT, SimulationServices
 from cnoid_control.ros.sim_state import (
     ClockPublisher,
     JointStatePublisher,
@@ -62,11 +58,7 @@ from cnoid_control.ros.sim_state import (
 from cnoid_control.ros.stop_signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.runtime.assembly import make_robot
 from cnoid_control.runtime.config import parse_config
-from cnoid_control.runtime.config_file import merge
 
-OWN_KEYS = tuple(item.name for item in fields(SimulationParameters))
-# Longest wait for the simulation's thread to do what was asked for [s].
-REQUEST_TIMEOUT = 5.0
 # Time between looks for a signal that ends the process [s].
 STOP_POLL = 0.1
 # Longest wait, when told to end, for the controllers to be switched off [s].
@@ -141,7 +133,8 @@ class MujocoNode(Node):
             self._activity = watch_activity(self, self.controllers, self._on_activity)
         else:
             self._serve_controllers()
-        self._serve()
+        self._publish_description()
+        self._services_of_simulation = SimulationServices(self, self.loop, parameters)
         watch = SimulationDiagnostics(self.loop, self._active_inputs)
         self._diagnostics = Diagnostics(self, watch.collect, watch.statistics, self.body.name)
         self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
@@ -225,54 +218,11 @@ class MujocoNode(Node):
         if self._server is not None:
             self._server.publish_activity()
 
-    def _serve(self) -> None:
-        self.create_service(Trigger, '~/reset', self._on_reset)
-        self.create_service(Trigger, '~/push', self._on_push)
-        self.add_on_set_parameters_callback(self._check_parameters)
-        self.add_post_set_parameters_callback(self._take_parameters)
+    def _publish_description(self) -> None:
         model = Path(self.body.description.source)
         if model.suffix == '.urdf':
             self._description = self.create_publisher(String, 'robot_description', LATCHED)
             self._description.publish(String(data=model.read_text(encoding='utf-8')))
-
-    def _on_reset(self, request: Any, response: Any) -> Any:
-        self.loop.call(self.loop.reset).result(REQUEST_TIMEOUT)
-        response.success, response.message = True, 'the robot is back at its start'
-        return response
-
-    def _on_push(self, request: Any, response: Any) -> Any:
-        push = self.parameters.push
-        force = np.array(push.force)
-        self.loop.call(lambda: self.loop.actuation.push(force, push.duration)).result(
-            REQUEST_TIMEOUT
-        )
-        response.success = True
-        response.message = (
-            f'pushing {self.loop.actuation.pushed} with {push.force} N for {push.duration} s'
-        )
-        self.get_logger().info(response.message)
-        return response
-
-    def _parse(self, changes: Sequence[Parameter]) -> SimulationParameters:
-        changed = {change.name: plain_value(change) for change in changes}
-        values = merge(nested_values(self), changed)
-        return parse_parameters(
-            SimulationParameters, {key: values[key] for key in values if key in OWN_KEYS}
-        )
-
-    def _check_parameters(self, changes: list[Parameter]) -> SetParametersResult:
-        try:
-            parsed = self._parse(changes)
-            if len(parsed.push.force) != 3:
-                raise CnoidControlError(f'push.force: three numbers, got {parsed.push.force}')
-        except CnoidControlError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
-
-    def _take_parameters(self, changes: list[Parameter]) -> None:
-        self.parameters = self._parse(changes)
-        self.loop.pacing.factor = self.parameters.real_time_factor
-        self.loop.pacing.timeout = self.parameters.command_timeout
 
     def start(self) -> None:
         """Begin to simulate."""
@@ -283,19 +233,20 @@ class MujocoNode(Node):
         rest.begin()
         try:
             self.loop.run()
-        except CnoidControlError as error:
-            self._failure = str(error)
-            self.get_logger().fatal(self._failure)
+        except Exception as error:
+            self._failure = f'{type(error).__name__}: {error}'
+            self.get_logger().fatal(f'the simulation has failed: {self._failure}')
             self.context.try_shutdown()
         finally:
             rest.end()
+            # Cameras must be closed in the thread that has drawn their pictures.
+            self.hardware.close()
 
     def finish(self) -> str:
         """End the simulation; returns what failed, empty for nothing."""
         self.loop.stop()
         if self._thread.is_alive():
             self._thread.join(REQUEST_TIMEOUT)
-        self.hardware.close()
         return self._failure
 
 
