@@ -26,6 +26,18 @@ def test_every_room_is_in_the_table(root):
     assert set(re.findall(r'`(\w+)`', ' '.join(first_columns))) == rooms
 
 
+def test_commands_and_configurations_exist(root):
+    """Every command, configuration and launch file that the README names is there."""
+    from cnoid_control.cli.main import COMMANDS
+
+    used = set(re.findall(r'^    cnoid_control (\w+)', README, re.MULTILINE))
+    assert used <= {command.name for command in COMMANDS}
+    for name in re.findall(r'cnoid_control run (\w+)', README):
+        assert (root / 'config' / f'{name}.yaml').is_file()
+    for name in re.findall(r'ros2 launch cnoid_control (\S+)', README):
+        assert (root / 'launch' / name).is_file()
+
+
 def test_the_controller_stands(tmp_path):
     """The controller of the README, run by the command of the README, holds SR1 upright."""
     pytest.importorskip('mujoco', reason='needs MuJoCo')

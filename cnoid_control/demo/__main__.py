@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # Longest time without any progress [s], and between two looks at the robot [s].
 PATIENCE, PAUSE = 180.0, 0.05
-# In lock-step time stands still for a slow machine, and a slow control() does no harm.
+# In lock-step a slow machine gives the same result as a fast one.
 SIMULATOR_PARAMETERS = ('pacing:=lockstep', 'real_time_factor:=0.0')
-NODE_PARAMETERS = ('hardware.ros2_control.lock_step:=true', 'watchdog.control_time:=30.0')
+NODE_PARAMETERS = ('hardware.ros2_control.lock_step:=true',)
 
 
 def run(duration: float, out: Path) -> None:
