@@ -116,3 +116,11 @@ def test_part_without_a_parent_is_refused() -> None:
     config = load_config('pd', {'controller': 'cnoid_control.controllers.part:PartController'})
     assert make_loop(config, os=messages).run(0.01).exit == 'failed'
     assert 'must be a sub-controller of sub_controllers' in messages.getvalue()
+
+
+def test_part_with_an_unknown_joint_is_left_out() -> None:
+    """A part that names a joint that is not there says so; the others go on."""
+    messages = io.StringIO()
+    config = load_config('sub_controllers', {'shoulder.joints': ['joint9']})
+    assert make_loop(config, os=messages).run(0.01).exit == 'completed'
+    assert "unknown joint 'joint9'" in messages.getvalue()
