@@ -17,6 +17,9 @@ from cnoid_control.exceptions import CnoidControlError
 
 COMMANDS = (RUN, LIST, NEW, CONVERT, REPLAY, BENCH, FAULTS)
 
+# What shells show for a program that SIGINT has ended.
+INTERRUPTED = 130
+
 
 def make_parser() -> argparse.ArgumentParser:
     """Parser of the whole command line."""
@@ -57,6 +60,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CnoidControlError as error:
         print(f'cnoid_control: {error}', file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print('cnoid_control: interrupted', file=sys.stderr)
+        return INTERRUPTED
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,17 @@ class InvalidOption(CnoidControlError):
     def __init__(self, text: str) -> None:
         """Show the option as it was given."""
         super().__init__(f'--option {text!r} is not KEY=VALUE')
+
+
+class RosNotInstalled(CnoidControlError):
+    """A robot behind ROS was asked for where there is no ROS."""
+
+    def __init__(self, error: ImportError) -> None:
+        """Say what is missing."""
+        super().__init__(
+            f'--hardware ros2_control needs ROS 2: {error}; source an installation, or install '
+            "the wheels: pip install 'cnoid_control[ros]'"
+        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,13 +113,12 @@ def run(args: argparse.Namespace) -> int:
     from cnoid_control.cli.progress import RunProgress
     from cnoid_control.cli.run_plot import RunPlot
     from cnoid_control.cli.summary_table import print_summary
-    from cnoid_control.runtime.assembly import make_loop
     from cnoid_control.runtime.run_monitor import RunMonitor
     from cnoid_control.runtime.summary import summarize
 
     config = config_from_arguments(args)
     console = Console(stderr=True)
-    loop = make_loop(config, detailed_tape=bool(args.plot))
+    loop = _make_loop(config, detailed_tape=bool(args.plot))
     monitor = RunMonitor(loop)
     plot = RunPlot(loop) if args.plot else None
     recorder = _make_recorder(config, loop, args) if args.log else None
@@ -128,6 +139,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_summary(summary, Console())
     return 1 if outcome.exit == 'failed' else 0
+
+
+def _make_loop(config: RunConfig, detailed_tape: bool) -> ControlLoop:
+    if KINDS[config.hardware_type].simulated:
+        from cnoid_control.runtime.assembly import make_loop
+
+        return make_loop(config, detailed_tape=detailed_tape)
+    # A robot that goes with the clock on the wall is never left without a guard.
+    try:
+        from cnoid_control.ros.standalone import make_standalone_loop
+    except ImportError as error:
+        raise RosNotInstalled(error) from error
+    return make_standalone_loop(config, sys.stderr, detailed_tape)
 
 
 def _duration(given: float | None, config: RunConfig) -> float:

@@ -45,7 +45,7 @@ KINDS = {
     ),
     'ros2_control': HardwareKind(
         'a robot behind ros2_control, through ROS 2 topics',
-        'cnoid_control.ros.ros2_control_hardware:Ros2ControlHardware',
+        'cnoid_control.ros.standalone:StandaloneHardware',
         'cnoid_control.ros.ros2_control_parameters:Ros2ControlParameters',
         simulated=False,
     ),

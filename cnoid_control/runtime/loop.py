@@ -18,6 +18,9 @@ from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.tape import Tape
 from cnoid_control.runtime.transition import Transition
 
+# A sleeper is woken late: the last part of a wait is spent awake [s].
+AWAKE = 150e-6
+
 
 class Watchdog(Protocol):
     """What decides whether the state is fit to be controlled on."""
@@ -227,7 +230,10 @@ class ControlLoop:
             self.overruns += 1
             # Start afresh rather than chase lost time with a burst of ticks.
             return time.perf_counter()
-        time.sleep(ahead)
+        if ahead > AWAKE:
+            time.sleep(ahead - AWAKE)
+        while time.perf_counter() < deadline:
+            pass
         return deadline
 
     # --- from other threads -------------------------------------------------------------------

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.hosted_controller import HostedController
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
 from cnoid_control.runtime.run_monitor import RunMonitor
 
@@ -38,14 +41,32 @@ def summarize(
     dropped = [str(error) for error in loop.host.errors]
     if dropped and outcome.exit != 'failed':
         summary['errors'] = dropped
-    reports = {
-        hosted.name: report
-        for hosted in loop.host.members()
-        if (report := hosted.controller.report())
-    }
+    reports = {hosted.name: _report(hosted) for hosted in loop.host.members()}
+    reports = {name: report for name, report in reports.items() if report}
     if reports:
-        summary['reports'] = reports
+        summary['reports'] = _plain(reports)
     return summary
+
+
+def _report(hosted: HostedController) -> Any:
+    try:
+        return hosted.controller.report()
+    except Exception as error:
+        # A run that went well must not end without a summary.
+        return {'error': f'report() raised {type(error).__name__}: {error}'}
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can express of a report: numbers, texts, lists and maps; else its text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.floating, float)):
+        return _number(float(value))
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 def _number(value: float) -> float | None:

@@ -1,0 +1,160 @@
+"""A run on a robot behind ros2_control without the node around it: for the command line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, TextIO
+
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from cnoid_control.body import Body
+from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
+from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
+from cnoid_control.ros.scheduling import CollectorRest
+from cnoid_control.runtime.assembly import make_controllers, make_robot
+from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.limits import CommandLimiter
+from cnoid_control.runtime.loop import RunOutcome
+from cnoid_control.runtime.safe_state import SafeState
+from cnoid_control.runtime.tape import Tape
+from cnoid_control.runtime.watchdog import Watchdog
+
+
+class StandaloneHardware(Ros2ControlHardware):
+    """The robot's topics, reached through a node of their own."""
+
+    def __init__(
+        self,
+        body: Body,
+        parameters: Ros2ControlParameters,
+        time_step: float,
+        device_topics: dict[str, str] | None = None,
+    ) -> None:
+        """Make the node and wait for the robot's first state.
+
+        Args:
+            body: the robot.
+            parameters: options.
+            time_step: period of a tick [s].
+            device_topics: topics of the devices by name.
+
+        Raises:
+            HardwareError: the robot does not show itself.
+        """
+        self._context = Context()
+        # Ctrl-C ends the run; the context must live until the robot was left safe.
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        node = Node('cnoid_control', context=self._context)
+        super().__init__(body, parameters, time_step, node, device_topics)
+        try:
+            self.connect()
+        except Exception:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Leave the robot safe, and ROS too."""
+        super().close()
+        if self._context.ok():
+            self._node.destroy_node()
+            rclpy.try_shutdown(context=self._context)
+
+
+class StandaloneLoop(GuardedLoop):
+    """The guarded loop of one run: it ends when the controllers have no more to do.
+
+    When something goes wrong the robot is held in the safe state until the time is over or the
+    run is stopped; the outcome says what it was.
+    """
+
+    hardware: StandaloneHardware
+
+    def __init__(self, *parts: Any, **loop: Any) -> None:
+        """Put the parts together; nothing is opened yet."""
+        super().__init__(*parts, **loop)
+        self._rest = CollectorRest()
+
+    def open(self) -> None:
+        """Bring the controllers and the robot to where the first tick can be taken."""
+        super().open()
+        hardware, guard = self.hardware, self.guard
+        if hardware.parameters.lock_step:
+            # The robot's time stands still while it waits: only a dead one is late.
+            action = guard.parameters.state_action
+            guard.watch_age('state_age', 'joint states', hardware.state_timeout, action)
+        else:
+            guard.watch_states()
+            for device in sorted(self.host.request().devices):
+                guard.watch_device(device)
+        hardware.watchdog = guard
+        guard.start()
+        self.start_monitor()
+        self._rest.begin()
+
+    def step(self) -> bool:
+        """Walk one tick; False when there is to be no other one."""
+        return super().step() and not self.finished
+
+    def run(self, duration: float = math.inf, real_time: bool = False) -> RunOutcome:
+        """Run as any loop; the robot sets the pace.
+
+        Args:
+            duration: time to run for [s].
+            real_time: of no effect, as it is always so.
+        """
+        outcome = super().run(duration, real_time=False)
+        if self.safe_state.is_engaged and not self.finished:
+            return replace(outcome, exit='failed', reason=self.safe_state.reason)
+        return outcome
+
+    def close(self) -> None:
+        """Stop the controllers and leave the robot safe."""
+        self._rest.end()
+        self.stop_monitor()
+        self.guard.stop()
+        super().close()
+
+
+def make_standalone_loop(
+    config: RunConfig, os: TextIO, detailed_tape: bool = False
+) -> StandaloneLoop:
+    """The loop of a configuration on the robot that shows itself in ROS.
+
+    Args:
+        config: the configuration.
+        os: stream for messages.
+        detailed_tape: whether the tape holds what plots need.
+
+    Raises:
+        CnoidControlError: the configuration is wrong, or the robot does not show itself.
+    """
+    given = config.parameters
+    controllers = make_controllers(config)
+    body = make_robot(given.robot, config.folder)
+    hardware = StandaloneHardware(
+        body, config.hardware_parameters, config.time_step, given.devices
+    )
+    try:
+        return StandaloneLoop(
+            hardware,
+            ControllerHost(controllers, body, config.time_step, os, given.strict),
+            Watchdog(given.watchdog, lambda trip: print(f'warning: {trip.message}', file=os)),
+            SafeState(
+                body,
+                given.safe_state,
+                config.time_step,
+                lambda reason: print(f'error: safe state: {reason}', file=os),
+            ),
+            CommandLimiter(body, given.limits, config.time_step),
+            tape=Tape(body, detailed_tape),
+            active_control_only=given.active_control_only,
+        )
+    except Exception:
+        hardware.close()
+        raise

@@ -1,0 +1,163 @@
+"""What is told of a run: errors, tilt, falls, and that JSON can express it."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from fake_hardware import FakeHardware, two_joint_body
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.link import rotation_matrix
+from cnoid_control.runtime.config import parse_config
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.run_monitor import RunMonitor
+from cnoid_control.runtime.summary import summarize
+from cnoid_control.runtime.tape import Tape
+
+CONFIG = parse_config({'robot': {'model': 'x.urdf'}, 'controller': 'sr1_minimum'}, 'mine')
+
+
+class Following(SimpleController):
+    """Commands torques on the first joint; its reference is 0.25 behind."""
+
+    def initialize(self, io) -> bool:
+        self.body = io.body
+        io.enable_input(io.body.joint(0), StateFlag.JOINT_DISPLACEMENT)
+        io.enable_output(io.body.joint(0), StateFlag.JOINT_TORQUE)
+        return True
+
+    def control(self) -> bool:
+        self.body.q_target[0] = self.body.q[0] - 0.25
+        return True
+
+
+def run(hardware, controller: SimpleController, ticks: int) -> dict:
+    """Run and summarize."""
+    host = ControllerHost(
+        [HostedController('c', controller)], hardware.body, hardware.time_step, io.StringIO()
+    )
+    loop = ControlLoop(hardware, host, tape=Tape(hardware.body))
+    monitor = RunMonitor(loop)
+    outcome = loop.run(ticks * hardware.time_step)
+    return json.loads(json.dumps(summarize(CONFIG, loop, monitor, outcome), allow_nan=False))
+
+
+def test_error_is_that_of_the_commanded_joints():
+    """The other joint is as far from its target as there are ticks, which does not count."""
+    summary = run(FakeHardware(two_joint_body()), Following(), 30)
+    assert summary['max_joint_error'] == pytest.approx(0.25)
+    assert summary['fell'] is False
+    assert (summary['config'], summary['ticks'], summary['duration']) == ('mine', 30, 0.3)
+
+
+def test_error_without_a_reference_is_that_to_the_initial_posture():
+    """A controller that never writes q_target is measured against where it began."""
+
+    class Silent(Following):
+        def control(self) -> bool:
+            return True
+
+    summary = run(FakeHardware(two_joint_body()), Silent(), 30)
+    assert summary['max_joint_error'] == pytest.approx(29.0)
+
+
+class Tumbling(FakeHardware):
+    """A block whose root turns or sinks, tick by tick."""
+
+    def __init__(self, tilt_rate: float, sink_rate: float, start: float = 0.0) -> None:
+        root = LinkDescription('root', joint_type=JointType.FREE)
+        super().__init__(Body(BodyDescription('block', [root])))
+        self.rates = tilt_rate, sink_rate
+        self.start = start
+        self._pose(0)
+
+    def _pose(self, tick: int) -> None:
+        axis = np.array([1.0, 1.0, 0.0])
+        angle = self.start + self.rates[0] * tick
+        self.body.root_link.R = rotation_matrix((axis, angle))
+        self.body.root_link.p = np.array([0.1, 0.2, 1.0 - self.rates[1] * tick])
+
+    def read(self) -> bool:
+        self._pose(self.tick)
+        return super().read()
+
+
+@pytest.mark.parametrize(
+    ('tilt_rate', 'sink_rate', 'fell'),
+    [(0.0, 0.0, False), (1.0, 0.0, False), (2.0, 0.0, True), (0.0, 0.4, False), (0.0, 0.6, True)],
+)
+def test_falls_are_seen(tilt_rate, sink_rate, fell):
+    """A root beyond 60 degrees, or below half of its height, has fallen."""
+    hardware = Tumbling(np.radians(tilt_rate), sink_rate / 40.0)
+    summary = run(hardware, _Idle(), 41)
+    assert summary['fell'] is fell
+    assert summary['max_tilt_deg'] == pytest.approx(40.0 * tilt_rate, abs=1e-6)
+    assert summary['root_position'] == pytest.approx([0.1, 0.2, 1.0 - sink_rate])
+
+
+def test_tilt_counts_from_how_the_root_was_put():
+    """A root that lies on its side at the start has not tilted yet."""
+    summary = run(Tumbling(0.0, 0.0, start=np.pi / 2), _Idle(), 5)
+    assert summary['max_tilt_deg'] == pytest.approx(0.0, abs=1e-5)
+    assert summary['fell'] is False
+
+
+class _Idle(SimpleController):
+    def control(self) -> bool:
+        return True
+
+
+def test_values_that_are_no_numbers_are_null():
+    """A NaN in the state shows up, and the summary is still JSON."""
+
+    class Broken(FakeHardware):
+        def read(self) -> bool:
+            super().read()
+            self.body.q[0] = np.nan
+            return True
+
+    summary = run(Broken(two_joint_body()), Following(), 5)
+    assert summary['max_joint_error'] is None
+
+
+def test_reports_of_controllers_are_told():
+    """In what JSON can express; one that fails is told as such."""
+
+    class Reporting(Following):
+        def report(self):
+            return {'gain': np.float64(2.0), 'n': np.int64(3), 'v': np.ones(2), 'bad': np.nan}
+
+    summary = run(FakeHardware(two_joint_body()), Reporting(), 5)
+    assert summary['reports'] == {'c': {'gain': 2.0, 'n': 3, 'v': [1.0, 1.0], 'bad': None}}
+
+    class Failing(Following):
+        def report(self):
+            raise ValueError('no')
+
+    summary = run(FakeHardware(two_joint_body()), Failing(), 5)
+    assert summary['reports'] == {'c': {'error': 'report() raised ValueError: no'}}
+
+
+def test_dropped_controllers_are_told():
+    """A run that goes on without one of its controllers says so."""
+
+    class Refusing(Following):
+        def start(self) -> bool:
+            return False
+
+    hardware = FakeHardware(two_joint_body())
+    hosted = [HostedController('a', Refusing()), HostedController('b', Following())]
+    host = ControllerHost(hosted, hardware.body, hardware.time_step, io.StringIO())
+    loop = ControlLoop(hardware, host, tape=Tape(hardware.body))
+    monitor = RunMonitor(loop)
+    outcome = loop.run(0.05)
+    summary = summarize(CONFIG, loop, monitor, outcome)
+    assert summary['exit'] == 'completed'
+    assert summary['errors'] == ["controller 'a', start(): returned False"]
