@@ -135,6 +135,7 @@ setup(
         *share('launch'),
         *share('config'),
         *share('urdf'),
+        *share('security'),
         *share('motion'),
     ],
     python_requires='>=3.10',

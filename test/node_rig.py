@@ -24,6 +24,8 @@ CONFIG = """
       type: mujoco
       mujoco: {{floor: false}}
       ros2_control: {{lock_step: true, startup_timeout: {timeout}}}
+cnoid_control:
+  ros__parameters: {{allow_file_plugins: true}}
 cnoid_control_mujoco:
   ros__parameters: {{pacing: lockstep, real_time_factor: 0.0}}
 """

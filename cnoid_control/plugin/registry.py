@@ -44,6 +44,11 @@ def instance_name(controller: str) -> str:
     return '_'.join(parts).lower() or class_name.lower()
 
 
+def is_file_plugin(name: str) -> bool:
+    """Whether a controller is named by a file, `path/to/file.py:Class`."""
+    return ':' in name and name.rsplit(':', 1)[0].endswith('.py')
+
+
 def find_controller(name: str, base: Path | None = None) -> type[SimpleController]:
     """Controller class by its name.
 

@@ -13,9 +13,14 @@ from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
-from cnoid_control.plugin.registry import controller_names, find_controller, instance_name
+from cnoid_control.plugin.registry import (
+    controller_names,
+    find_controller,
+    instance_name,
+    is_file_plugin,
+)
 from cnoid_control.ros.control_session import ControlSession
-from cnoid_control.ros.exceptions import FixedParameter
+from cnoid_control.ros.exceptions import FilePluginRefused, FixedParameter
 from cnoid_control.ros.node_parameters import OWN_KEYS, NodeParameters
 from cnoid_control.ros.parameter_schema import (
     RCLPY_PARAMETERS,
@@ -141,6 +146,8 @@ class ConfigParameters:
         if 'controller' in changes and changes['controller'] != present.get('controller'):
             if not session.is_active:
                 raise FixedParameter('controller')
+            if is_file_plugin(config.parameters.controller) and not own.allow_file_plugins:
+                raise FilePluginRefused(config.parameters.controller)
             session.swap(config)
             self.attach(session, self._swapped)
             self._swapped()

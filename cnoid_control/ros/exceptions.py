@@ -147,6 +147,17 @@ class NotActive(RosError):
     """Something was asked for that the present state does not allow."""
 
 
+class FilePluginRefused(RosError):
+    """A controller of a file that was to be swapped in without that being allowed."""
+
+    def __init__(self, controller: str) -> None:
+        """Name the controller and what would allow it."""
+        super().__init__(
+            f'controller: {controller!r} is a file, and files are not loaded while the node is '
+            'configured unless it was started with allow_file_plugins:=true'
+        )
+
+
 class FixedParameter(RosError):
     """A parameter that cannot be changed in the present state."""
 

@@ -28,6 +28,11 @@ class NodeParameters:
         maximum=99,
         read_only=True,
     )
+    allow_file_plugins: bool = parameter(
+        False,
+        'whether a controller of a file (path/to/file.py:Class) may be swapped in while running',
+        read_only=True,
+    )
     swap_time: float = parameter(
         0.3,
         "time in which commands move from the old controller's to the new one's",

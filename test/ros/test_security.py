@@ -1,0 +1,95 @@
+"""Security: the SROS2 policy fits the nodes, and files are not loaded unasked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
+
+from node_rig import CONTROLLERS, NodeRig, write_config
+
+from cnoid_control.ros.dds_rig import DdsRig
+
+# What the nodes use in other modes or with other controllers than the ones of this test.
+ON_OCCASION = {
+    ('cnoid_control', 'topics publish', '/position_controller/commands'),
+    ('cnoid_control', 'topics publish', '/velocity_controller/commands'),
+    ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
+    ('cnoid_control', 'topics subscribe', '/cnoid_control/joint_trajectory'),
+    ('cnoid_control', 'topics subscribe', '/robot_description'),
+    ('_cnoid_control_calls', 'services request', '/position_controller/get_parameters'),
+    ('_cnoid_control_calls', 'services request', '/velocity_controller/get_parameters'),
+}
+# What the fault injector's robot has besides.
+OF_THE_RIG = {('cnoid_control_mujoco', 'topics subscribe', '/fault')}
+
+
+def policy_entries(path: Path) -> set[tuple[str, str, str]]:
+    """Node, kind and full name of everything that the policy allows; actions left out."""
+    entries = set()
+    for profile in ElementTree.parse(path).getroot().iter('profile'):
+        node = profile.get('node', '')
+        for kind in profile:
+            if kind.tag == 'actions':
+                continue
+            for name in kind:
+                text = (name.text or '').replace('~', f'/{node}')
+                full = text if text.startswith('/') else f'/{text}'
+                entries.add((node, f'{kind.tag} {next(iter(kind.attrib))}', full))
+    return entries
+
+
+def graph_entries(node) -> set[tuple[str, str, str]]:
+    """Node, kind and full name of everything that the nodes of the domain use."""
+    entries = set()
+    for name, namespace in node.get_node_names_and_namespaces():
+        if 'fault_injector' in name:
+            continue
+        for kind, find in (
+            ('topics publish', node.get_publisher_names_and_types_by_node),
+            ('topics subscribe', node.get_subscriber_names_and_types_by_node),
+            ('services reply', node.get_service_names_and_types_by_node),
+            ('services request', node.get_client_names_and_types_by_node),
+        ):
+            entries |= {(name, kind, topic) for topic, _ in find(name, namespace)}
+    return entries
+
+
+def test_the_policy_names_exactly_what_the_nodes_use(root: Path) -> None:
+    """Nothing that SR1's nodes use is missing, and nothing is allowed that none ever uses."""
+    allowed = policy_entries(root / 'security' / 'policy.xml')
+    rig = DdsRig(deadman=True)
+    try:
+        used = graph_entries(rig.node) - OF_THE_RIG
+    finally:
+        rig.close()
+    assert used - allowed == set()
+    assert allowed - used == ON_OCCASION
+
+
+def test_the_policy_allows_the_trajectory_action(root: Path) -> None:
+    """The node may serve the one action that it has."""
+    actions = ElementTree.parse(root / 'security' / 'policy.xml').getroot().iter('action')
+    assert [action.text for action in actions] == ['~/follow_joint_trajectory']
+
+
+def test_files_are_not_loaded_while_running(
+    ros_node, spin_until, start_process, tmp_path: Path
+) -> None:
+    """A swap to a controller of a file is refused unless the node was started to allow it."""
+    config = write_config(tmp_path)
+    config.write_text(config.read_text().replace('allow_file_plugins: true', ''))
+    rig = NodeRig(ros_node, spin_until, start_process, config)
+    rig.start_robot()
+    rig.start_node()
+    rig.wait_for_state('active')
+    success, reason = rig.set(controller=f'{CONTROLLERS}:Other')
+    assert not success
+    assert 'allow_file_plugins' in reason
+    success, reason = rig.set(allow_file_plugins=True)
+    assert not success
+    assert 'read-only' in reason
+    assert rig.state() == 'active'
