@@ -23,6 +23,14 @@ class UnknownFault(CnoidControlError):
         super().__init__(f'unknown fault {name!r}; {choices(known)}')
 
 
+class NoRos(CnoidControlError):
+    """Faults between processes without ROS."""
+
+    def __init__(self, error: ImportError) -> None:
+        """Name what cannot be imported."""
+        super().__init__(f'faults through DDS need ROS 2: {error}')
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
@@ -43,6 +51,15 @@ def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
     found: list[tuple[str, Callable[[], FaultResult]]] = []
     if where != 'dds':
         found += [(fault.name, partial(run_embedded, fault)) for fault in EMBEDDED_FAULTS]
+    if where != 'embedded':
+        try:
+            from cnoid_control.ros.dds_faults import DDS_FAULTS, run_dds
+        except ImportError as error:
+            if where == 'dds':
+                raise NoRos(error) from error
+            print(f'only in this process: {NoRos(error)}', file=sys.stderr)
+            return found
+        found += [(fault.name, partial(run_dds, fault)) for fault in DDS_FAULTS]
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TextIO
 
 from rclpy.node import Node
@@ -111,6 +112,7 @@ class ControlSession:
                 self.guard,
                 self.safe_state,
                 self.limiter,
+                make_fallback=self._make_fallback if given.safe_state.fallback else None,
                 active_control_only=given.active_control_only,
             )
             host.configure()
@@ -149,6 +151,12 @@ class ControlSession:
         body = Body(parse_urdf(text, source, root, self.config.folder), robot.name)
         place_robot(body, robot)
         return body
+
+    def _make_fallback(self) -> ControllerHost:
+        given = self.config.parameters
+        wanted = replace(given, controller=given.safe_state.fallback, other_controllers={})
+        controllers = make_controllers(replace(self.config, parameters=wanted))
+        return ControllerHost(controllers, self.body, self.config.time_step, self._os)
 
     def _initialize(self) -> None:
         request = self.loop.host.initialize()

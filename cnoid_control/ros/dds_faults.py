@@ -33,6 +33,7 @@ class DdsFault:
         threshold: time after which the fault can be told at all [s].
         duration: time to wait after the fault [s].
         closed_stdout: whether the node writes its output to a device that is full.
+        checks_wire: whether commands must go on to come.
     """
 
     name: str
@@ -42,6 +43,7 @@ class DdsFault:
     threshold: float = 0.0
     duration: float = 2.0
     closed_stdout: bool = False
+    checks_wire: bool = True
 
 
 def run_dds(fault: DdsFault) -> FaultResult:
@@ -49,17 +51,13 @@ def run_dds(fault: DdsFault) -> FaultResult:
     for _ in range(ATTEMPTS):
         rig = DdsRig(deadman=fault.expect == 'deadman', closed_stdout=fault.closed_stdout)
         try:
-            if _is_undisturbed(rig):
+            if not rig.is_disturbed:
                 return _inject(fault, rig)
         finally:
             rig.close()
     return FaultResult(
         fault.name, 'dds', None, False, f'this machine stalled {ATTEMPTS} times before the fault'
     )
-
-
-def _is_undisturbed(rig: DdsRig) -> bool:
-    return not rig.when('node', 'safe state')[0] and not rig.when('deadman', 'is stopped')[0]
 
 
 def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
@@ -96,7 +94,7 @@ def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
         wrong.append(f'the node ended with status {rig.control.poll()}')
     if rig.wire.bad:
         wrong.append(f'{rig.wire.bad} bad commands on the wire')
-    if rig.wire.count == count:
+    if fault.checks_wire and rig.wire.count == count:
         wrong.append('no command was sent')
     if fault.stands:
         outcome += '; SR1 stands' if rig.stands else ''
@@ -158,6 +156,12 @@ def _second_publisher(rig: DdsRig) -> float:
     now = time.time()
     publisher.publish(JointState(name=['LLEG_HIP_P'], position=[1.0]))
     return now
+
+
+def _unsubscribe(rig: DdsRig) -> float:
+    # The one who checks the wire is a subscriber too.
+    rig.wire.close()
+    return _spoil('unsubscribe')(rig)
 
 
 def _kill_robot(rig: DdsRig) -> float:
@@ -226,6 +230,12 @@ DDS_FAULTS = (
     DdsFault('controller loops for ever', _break('loop_for_ever'), threshold=CONTROL_TIME),
     DdsFault('controller returns NaN', _break('nan')),
     DdsFault('controller writes 10^9', _break('huge')),
+    DdsFault(
+        'command subscriber vanishes',
+        _unsubscribe,
+        threshold=SUBSCRIBER_TIME,
+        checks_wire=False,
+    ),
     DdsFault('forward controller deactivated', _deactivate('effort_controller'), stands=False),
     DdsFault('node gets SIGINT', _signal(signal.SIGINT), 'ends', False, duration=4.0),
     DdsFault('node gets SIGTERM', _signal(signal.SIGTERM), 'ends', False, duration=4.0),

@@ -38,7 +38,6 @@ DEVICE_TOPICS = {
 }
 STATE_AGE = 0.5
 DEVICE_AGE = 0.5
-DEADMAN_TIMEOUT = 0.04
 START_TIMEOUT = 60.0
 LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
 
@@ -95,9 +94,9 @@ class DdsRig:
         if deadman:
             self.deadman = self._process('deadman', 'cnoid_control.ros.deadman')
         self._make_node(domain)
-        self.wait_for(lambda: self.wire.count > 2000 and self.height > STANDING_HEIGHT)
+        self.wait_for(lambda: self.wire.count > 2000 or self.is_disturbed)
         if deadman:
-            self.wait_for(lambda: 'watching' in self.log('deadman'))
+            self.wait_for(lambda: 'watching' in self.log('deadman') or self.is_disturbed)
 
     def _write_parameters(self) -> None:
         values = merge(
@@ -110,7 +109,6 @@ class DdsRig:
                 # reaction once the threshold has passed.
                 'watchdog.state_age': STATE_AGE,
                 'watchdog.device_age': DEVICE_AGE,
-                'deadman.timeout': DEADMAN_TIMEOUT,
             },
         )
         self._parameters = self._folder / 'parameters.yaml'
@@ -228,6 +226,13 @@ class DdsRig:
         return int(found[-1]) * 1e-9 if found else 0.0
 
     @property
+    def is_disturbed(self) -> bool:
+        """Whether the robot was stopped already: the machine has stalled for too long."""
+        return bool(
+            self.when('node', 'safe state')[0] or self.when('deadman', 'robot is stopped')[0]
+        )
+
+    @property
     def stands(self) -> bool:
         """Whether SR1 is on its feet."""
         return self.height > STANDING_HEIGHT
@@ -240,7 +245,8 @@ class DdsRig:
         """
         deadline = time.monotonic() + timeout
         while not condition():
-            if time.monotonic() > deadline or 'cannot configure' in self.log('node'):
+            log = self.log('node')
+            if time.monotonic() > deadline or 'cannot configure' in log:
                 raise RigFailed(
                     f'nothing came in {timeout:g} s; the node says:\n{self.log("node")}'
                 )

@@ -91,6 +91,26 @@ class SpoilingOutbox:
             self._outbox.send(data)
 
 
+class DeafInbox:
+    """Stands in the place of an inbox that was closed: nothing comes."""
+
+    lost = 0
+
+    def take(self) -> bytes | None:
+        """Nothing."""
+        return None
+
+    def wait(self, timeout: float) -> None:
+        """Sleep."""
+        time.sleep(min(timeout, 0.01))
+
+    def wake(self) -> None:
+        """Nobody sleeps for long."""
+
+    def close(self) -> None:
+        """It is closed already."""
+
+
 class FaultyRobot(mujoco_node.MujocoNode):
     """The MuJoCo node, with the spoiler between it and the wire."""
 
@@ -107,7 +127,16 @@ class FaultyRobot(mujoco_node.MujocoNode):
         return publishers
 
     def _on_fault(self, message: Any) -> None:
-        self.loop.call(lambda: self._spoiler.begin(message.data))
+        if message.data == 'unsubscribe':
+            self.loop.call(self._unsubscribe)
+        else:
+            self.loop.call(lambda: self._spoiler.begin(message.data))
+
+    def _unsubscribe(self) -> None:
+        for source in self._inputs.values():
+            source.inbox.close()
+            source.inbox = DeafInbox()
+        print(f'injected at {time.time_ns()}', flush=True)
 
 
 def _shifted(data: bytes, seconds: int, nanoseconds: int = 0) -> bytes:

@@ -76,7 +76,7 @@ class WireCheck:
             self.zeros = self.last
 
     def close(self) -> None:
-        """Look no more."""
+        """Look no more; may be called more than once."""
         self._stop.set()
         self._thread.join()
         self._inbox.close()

@@ -16,7 +16,7 @@ class DeadmanParameters:
 
     node: str = parameter('cnoid_control', 'node whose `~/joint_commands` are watched')
     timeout: float = parameter(
-        0.04, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
+        0.035, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
     )
     grace: float = parameter(
         1.0,

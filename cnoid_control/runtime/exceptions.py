@@ -138,3 +138,13 @@ class ControllersRevoked(CnoidControlError):
     def __init__(self) -> None:
         """Say just that."""
         super().__init__('the robot was taken from these controllers; their commands are ignored')
+
+
+class ModesDiffer(CnoidControlError):
+    """A fallback controller that wants a joint commanded in another way than it is."""
+
+    def __init__(self, controller: str, joint: str) -> None:
+        """Name the controller and the joint."""
+        super().__init__(
+            f'fallback {controller!r} commands {joint!r} in another mode than the controller'
+        )

@@ -8,7 +8,8 @@ from typing import Any
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
-from cnoid_control.runtime.exceptions import ControllerHangs
+from cnoid_control.runtime.exceptions import BadCommands, ControllerHangs
+from cnoid_control.runtime.fallback import Fallback
 from cnoid_control.runtime.hang_monitor import HangMonitor
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.limits import CommandLimiter
@@ -30,6 +31,7 @@ class GuardedLoop(ControlLoop):
         safe_state: the safe state.
         failure: why a controller was stopped; None for none since the last reset.
         finished: whether the controllers have said that there is no more to do.
+        fallback: the controller that commands in the safe state; None for none.
     """
 
     def __init__(
@@ -39,10 +41,26 @@ class GuardedLoop(ControlLoop):
         guard: Watchdog,
         safe_state: SafeState,
         limiter: CommandLimiter,
+        make_fallback: Callable[[], ControllerHost] | None = None,
         **loop: Any,
     ) -> None:
-        """Put the parts together; nothing is opened yet."""
+        """Put the parts together; nothing is opened yet.
+
+        Args:
+            hardware: the robot.
+            host: the controllers.
+            guard: the watchdog.
+            safe_state: the safe state.
+            limiter: the limits.
+            make_fallback: makes the controller that commands in the safe state, if any does.
+            loop: other arguments of the loop.
+        """
         super().__init__(hardware, host, limiter=limiter, **loop)
+        self.fallback: Fallback | None = None
+        if make_fallback is not None:
+            takeover = safe_state.parameters.takeover
+            body, dt = hardware.body, hardware.time_step
+            self.fallback = Fallback(make_fallback, body, dt, takeover)
         self.guard = guard
         self.safe_state = safe_state
         self.failure: CnoidControlError | None = None
@@ -96,8 +114,23 @@ class GuardedLoop(ControlLoop):
             self.safe_state.enter(trip.message, estop=trip.action == 'estop')
         if not self.safe_state.is_engaged:
             self._control(hardware.time)
+        if self.fallback is not None:
+            self._control_fallback(self.fallback, hardware.time)
         self._send()
         return True
+
+    def _control_fallback(self, fallback: Fallback, now: float) -> None:
+        if not self.safe_state.is_engaged or self.safe_state.is_estop:
+            fallback.end()
+            return
+        fallback.begin()
+        self._robot.release()
+        self._monitor.begin()
+        try:
+            fallback.control(self.tick, now)
+        finally:
+            self._monitor.end()
+            self._robot.acquire()
 
     def _send(self) -> None:
         dt = self.hardware.time_step
@@ -107,7 +140,11 @@ class GuardedLoop(ControlLoop):
         if self.recorder is not None:
             self.recorder.note_outputs()
         self.safe_state.apply(dt, fresh)
+        if self.fallback is not None and fresh:
+            self.fallback.apply()
         if self.limiter is not None and not self.limiter.apply(dt):
+            if self.fallback is not None:
+                self.fallback.fail(BadCommands(self.tick))
             self.safe_state.enter(f'at tick {self.tick}: the commands cannot be meant')
             self.safe_state.apply(dt, fresh)
             self.limiter.apply(dt)
@@ -163,6 +200,8 @@ class GuardedLoop(ControlLoop):
             hosts = [self.transition.old, self.transition.new]
         for host in hosts:
             host.revoke()
+        if self.fallback is not None:
+            self.fallback.fail(ControllerHangs(duration, self._monitor.limit))
         with self._robot:
             self.safe_state.enter(reason, estop=action == 'estop')
         self._monitor.interrupt()
