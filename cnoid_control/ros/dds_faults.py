@@ -165,13 +165,16 @@ def _unsubscribe(rig: DdsRig) -> float:
 
 
 def _kill_robot(rig: DdsRig) -> float:
+    from sensor_msgs.msg import JointState
+
+    states: list[JointState] = []
     now = time.time()
     rig.robot.kill()
     rig.robot.wait()
     time.sleep(1.0)
+    rig.node.create_subscription(JointState, 'joint_states', states.append, 1)
     rig.start_robot()
-    height = rig.height = 0.0
-    rig.wait_for(lambda: rig.height > height)
+    rig.wait_for(lambda: bool(states))
     rig.notes.append('the robot came back; the safe state stays until it is reset')
     return now
 

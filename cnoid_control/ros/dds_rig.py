@@ -39,6 +39,7 @@ DEVICE_TOPICS = {
 STATE_AGE = 0.5
 DEVICE_AGE = 0.5
 START_TIMEOUT = 60.0
+SERVICE_TIMEOUT = 60.0
 LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
 
 
@@ -185,7 +186,7 @@ class DdsRig:
             SetParameters,
             '/cnoid_control/set_parameters',
             SetParameters.Request(parameters=[parameter]),
-            20.0,
+            SERVICE_TIMEOUT,
         )
         return answer.results[0]
 
@@ -195,7 +196,7 @@ class DdsRig:
 
         request = SwitchController.Request(deactivate_controllers=list(controllers), strictness=2)
         service = '/controller_manager/switch_controller'
-        answer = self._caller.call(SwitchController, service, request, 20.0)
+        answer = self._caller.call(SwitchController, service, request, SERVICE_TIMEOUT)
         if not answer.ok:
             raise RigFailed(f'{controllers} were not deactivated')
 
@@ -203,7 +204,9 @@ class DdsRig:
         """Call a std_srvs/Trigger service of the node; the answer."""
         from std_srvs.srv import Trigger
 
-        return self._caller.call(Trigger, f'/cnoid_control/{service}', Trigger.Request(), 20.0)
+        return self._caller.call(
+            Trigger, f'/cnoid_control/{service}', Trigger.Request(), SERVICE_TIMEOUT
+        )
 
     # --- what came of it ----------------------------------------------------------------------
 
