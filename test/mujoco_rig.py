@@ -63,7 +63,8 @@ class Rig:
         self._executor = SingleThreadedExecutor(context=context)
         for served in (self.robot, *self.robot.companions):
             self._executor.add_node(served)
-        self._thread = threading.Thread(target=self._executor.spin)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._spin)
         self._thread.start()
         self.robot.start()
 
@@ -72,11 +73,16 @@ class Rig:
         """The simulation."""
         return self.robot.loop
 
+    def _spin(self):
+        while not self._stop.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
+
     def close(self):
         """Stop the robot."""
         failure = self.robot.finish()
-        self._executor.shutdown()
+        self._stop.set()
         self._thread.join()
+        self._executor.shutdown()
         for served in (self.robot, *self.robot.companions):
             served.destroy_node()
         return failure

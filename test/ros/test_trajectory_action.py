@@ -59,11 +59,16 @@ class Client:
         self.interface = TrajectoryInterface(self.server, self.mailbox)
         self._executor = SingleThreadedExecutor(context=context)
         self._executor.add_node(self.server)
-        self._spinner = threading.Thread(target=self._executor.spin)
+        self._stop = threading.Event()
+        self._spinner = threading.Thread(target=self._spin)
         self._spinner.start()
         self.action = ActionClient(node, FollowJointTrajectory, 'robot/follow_joint_trajectory')
         assert spin_until(self.action.server_is_ready)
         self.feedback = []
+
+    def _spin(self):
+        while not self._stop.is_set():
+            self._executor.spin_once(timeout_sec=0.05)
 
     def send(self, message, **fields):
         """Send a goal and return its handle once it was answered."""
@@ -84,8 +89,9 @@ class Client:
         """Stop the threads."""
         self.loop.request_stop()
         self._runner.join()
-        self._executor.shutdown()
+        self._stop.set()
         self._spinner.join()
+        self._executor.shutdown()
         self.server.destroy_node()
 
 
@@ -209,7 +215,13 @@ def test_the_topic_moves_the_joints_and_the_state_is_told(client, ros_node, spin
     publisher = ros_node.create_publisher(JointTrajectory, 'robot/joint_trajectory', 1)
     assert spin_until(publisher.get_subscription_count)
     publisher.publish(make_points([0.2], [[0.5, 0.1]], names=['joint0', 'elbow']))
-    publisher.publish(make_points([0.2], [[0.7, -0.1]]))
+
+    def moves():
+        # The reader may not know the writer yet.
+        publisher.publish(make_points([0.2], [[0.7, -0.1]]))
+        return client.body.q[0] > 0.01
+
+    assert spin_until(moves)
     assert spin_until(lambda: abs(client.body.q[0] - 0.7) < 1e-9)
     assert spin_until(lambda: states and abs(states[-1].reference.positions[0] - 0.7) < 1e-9)
     assert states[-1].joint_names == NAMES
