@@ -223,6 +223,13 @@ def test_the_topic_moves_the_joints_and_the_state_is_told(client, ros_node, spin
 
     assert spin_until(moves)
     assert spin_until(lambda: abs(client.body.q[0] - 0.7) < 1e-9)
-    assert spin_until(lambda: states and abs(states[-1].reference.positions[0] - 0.7) < 1e-9)
+
+    def settled():
+        return (
+            bool(states)
+            and np.allclose(states[-1].reference.positions, [0.7, -0.1], atol=1e-9)
+            and np.allclose(states[-1].error.positions, [0.0, 0.0], atol=1e-9)
+        )
+
+    assert spin_until(settled)
     assert states[-1].joint_names == NAMES
-    np.testing.assert_allclose(states[-1].error.positions, [0.0, 0.0], atol=1e-9)
