@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 from typing import Protocol
 
-from cnoid_control.body import Body
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.plugin import ControllerIO
@@ -20,13 +19,6 @@ from cnoid_control.runtime.transition import Transition
 
 # A sleeper is woken late: the last part of a wait is spent awake [s].
 AWAKE = 150e-6
-
-
-class Watchdog(Protocol):
-    """What decides whether the state is fit to be controlled on."""
-
-    def check(self, body: Body, time: float) -> bool:
-        """Whether the controllers are called in this tick; where not, commands are in `body`."""
 
 
 class TickRecorder(Protocol):
@@ -77,7 +69,7 @@ class ControlLoop:
         hardware: the robot.
         host: the controllers.
         transition: what drives the robot while other controllers take over; None otherwise.
-        limiter, watchdog: optional guards.
+        limiter: limits the commands, if anything does.
         tape: where each tick is noted for statistics and plots, if anywhere.
         recorder: where each tick is noted for a log file, if anywhere.
         active_control_only: whether the run ends when every controller returns False in a tick.
@@ -93,7 +85,6 @@ class ControlLoop:
         host: ControllerHost,
         *,
         limiter: CommandLimiter | None = None,
-        watchdog: Watchdog | None = None,
         tape: Tape | None = None,
         recorder: TickRecorder | None = None,
         active_control_only: bool = True,
@@ -103,7 +94,6 @@ class ControlLoop:
         self.host = host
         self.transition: Transition | None = None
         self.limiter = limiter
-        self.watchdog = watchdog
         self.tape = tape
         self.recorder = recorder
         self.active_control_only = active_control_only
@@ -154,12 +144,10 @@ class ControlLoop:
         now = hardware.time
         if recorder is not None:
             recorder.note_inputs(now)
-        go_on = True
-        if self.watchdog is None or self.watchdog.check(hardware.body, now):
-            if self.transition is None:
-                go_on = self.host.control(self.tick, now)
-            else:
-                go_on = self._control_transition(self.transition, now)
+        if self.transition is None:
+            go_on = self.host.control(self.tick, now)
+        else:
+            go_on = self._control_transition(self.transition, now)
         if self.tape is not None:
             self.tape.record(now)
         if recorder is not None:
