@@ -19,6 +19,7 @@ class CommandChannel(CommandOutlet):
 
     Attributes:
         joint_ids: ids of its joints, in its own order.
+        commands: the body's commands of that interface, by joint id.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class CommandChannel(CommandOutlet):
         """
         super().__init__(node, name, parameters, joints, time_step)
         self.joint_ids = np.array([body.joint(joint).joint_id for joint in joints], np.intp)
-        self._commands = body.joint_arrays[COMMAND_ARRAYS[self.interface]]
+        self.commands = body.joint_arrays[COMMAND_ARRAYS[self.interface]]
 
     def send(self, stamp: int) -> bool:
         """Send the commands in the body; `stamp` [ns] is that of the state they answer.
@@ -50,4 +51,4 @@ class CommandChannel(CommandOutlet):
         Returns:
             False when the context is gone.
         """
-        return self.send_values(self._commands[self.joint_ids], stamp)
+        return self.send_values(self.commands[self.joint_ids], stamp)

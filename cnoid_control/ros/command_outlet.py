@@ -28,6 +28,8 @@ class CommandOutlet:
         name: name of the taker.
         interface: 'effort', 'position' or 'velocity'.
         joints: its joints, in its own order.
+        parameters: its options.
+        topic: full name of the topic.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class CommandOutlet:
         from trajectory_msgs.msg import JointTrajectory
 
         self.name = name
+        self.parameters = parameters
         self.interface = parameters.interface
         self.joints = list(joints)
         self._encode: Callable[[np.ndarray, int], bytes]
@@ -68,11 +71,7 @@ class CommandOutlet:
             state = JointStateEncoder(joints, [self.interface])
             self._encode = lambda values, stamp: state.encode_values(self.interface, values, stamp)
         self._outbox = Outbox(node, kind, parameters.topic or topic, COMMAND_QOS)
-
-    @property
-    def topic(self) -> str:
-        """Full name of the topic."""
-        return self._outbox.topic
+        self.topic = self._outbox.topic
 
     @property
     def reader_count(self) -> int:

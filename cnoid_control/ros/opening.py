@@ -18,6 +18,7 @@ class Opening:
     Attributes:
         request: what was asked for.
         needed: indices of the joints whose positions must be known.
+        known: indices of the joints whose positions are known; None for all.
         velocity_by_difference: whether velocities come from positions and stamps.
         reads_effort: whether measured efforts are read.
         runs_kinematics: whether poses of links are read.
@@ -27,6 +28,7 @@ class Opening:
 
     request: IORequest
     needed: np.ndarray
+    known: np.ndarray | None
     velocity_by_difference: bool
     reads_effort: bool
     runs_kinematics: bool

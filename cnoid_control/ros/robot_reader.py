@@ -1,0 +1,312 @@
+"""The reading half of a robot on ROS: joint states and devices into a body, tick by tick."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+
+from cnoid_control.body import Body
+from cnoid_control.ros.device_readers import DeviceReader
+from cnoid_control.ros.exceptions import NoJointStates, TwoPublishers, WrongTopicType
+from cnoid_control.ros.fast_path import open_inbox
+from cnoid_control.ros.joint_state_source import JointStateSource
+from cnoid_control.ros.opening import Opening
+from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
+from cnoid_control.ros.topic_reader import LOCK_STEP_QOS, STATE_QOS, TopicReader
+
+JOINT_STATE_TYPE = 'sensor_msgs/msg/JointState'
+# How long a first state with all joints is waited for when there are some with a part of them [s].
+COMPLETE_TIMEOUT = 2.0
+# The last part of a timer's wait is spent awake: sleeping is not exact enough [s].
+AWAKE = 150e-6
+# How long a device's message of the same stamp is waited for in lock-step [s].
+SAME_STAMP_TIMEOUT = 0.5
+# Longest wait in one piece [s].
+WAIT_SLICE = 0.1
+
+
+class RobotReader:
+    """Reads joint states and device topics.
+
+    `connect` waits for the robot's first state, so that controllers can be initialized with it.
+    `read` belongs to the loop thread, all other methods to others.
+
+    Attributes:
+        body: the robot, whose state is refreshed.
+        parameters: the options.
+        time_step: period of a tick [s].
+        time: time of the last state [s], 0 at the start, continuous when the clock jumps.
+        dt: time between the last two states [s].
+        arrival: when the last fresh state came, steady clock [s].
+        is_fresh: whether the last read has found a fresh state.
+        state_timeout: longest wait for a fresh state before the watchdog is asked [s].
+        readers: the device topics.
+        opening: what is in use; None before something is.
+        watchdog: told of every state and device message; None for nobody.
+        while_waiting: called now and then while no state comes, in the loop thread.
+    """
+
+    def __init__(
+        self, body: Body, parameters: Ros2ControlParameters, time_step: float, node: Node
+    ) -> None:
+        """Prepare; nothing is subscribed yet.
+
+        Args:
+            body: the robot.
+            parameters: its options.
+            time_step: period of a tick [s].
+            node: node that subscribes.
+        """
+        self.body = body
+        self.parameters = parameters
+        self.time_step = time_step
+        self.time = 0.0
+        self.dt = time_step
+        self.arrival = time.monotonic()
+        self.is_fresh = False
+        # In lock-step the robot's time stands still while it waits: only a dead one is late.
+        self.state_timeout = (
+            parameters.startup_timeout if parameters.lock_step else parameters.state_timeout
+        )
+        self.readers: tuple[TopicReader, ...] = ()
+        self.opening: Opening | None = None
+        self.watchdog: Any = None
+        self.while_waiting: Callable[[], None] = lambda: None
+        self.node = node
+        self.joints = [joint for joint in body.joints if joint.name]
+        self.topic = node.resolve_topic_name(parameters.joint_states)
+        self._ids = np.array([joint.joint_id for joint in self.joints], np.intp)
+        self._source: JointStateSource | None = None
+        self._q_before = body.q.copy()
+        self._next_tick = 0.0
+        self._passed_over = 0
+
+    @property
+    def source(self) -> JointStateSource:
+        """The joint states; after `connect`."""
+        assert self._source is not None
+        return self._source
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the last state [ns]."""
+        return self.source.stamp
+
+    @property
+    def state_age(self) -> float:
+        """Time since the last fresh state came, steady clock [s]."""
+        return time.monotonic() - self.arrival
+
+    @property
+    def device_ages(self) -> dict[str, float]:
+        """Time since each device's last usable message came, steady clock [s]."""
+        ages: dict[str, float] = {}
+        for reader in self.readers:
+            if isinstance(reader, DeviceReader):
+                ages.update(reader.ages())
+        return ages
+
+    # --- before the loop ----------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Subscribe the joint states and wait for the first one.
+
+        It knows the positions of all joints, or of some where none comes that knows all.
+
+        Raises:
+            NoJointStates: there was none in time; the message says what came instead.
+            TwoPublishers: the states come from several nodes.
+            WrongTopicType: the topic carries something else.
+        """
+        from sensor_msgs.msg import JointState
+
+        given = self.parameters
+        found = dict(self.node.get_topic_names_and_types()).get(self.topic, [])
+        if found and JOINT_STATE_TYPE not in found:
+            raise WrongTopicType('joint states', self.topic, found, [JOINT_STATE_TYPE])
+        if self._source is None:
+            qos = LOCK_STEP_QOS if given.lock_step else STATE_QOS
+            inbox = open_inbox(self.node, JointState, given.joint_states, qos, given.public_calls)
+            self._source = JointStateSource(
+                inbox,
+                [joint.joint_name for joint in self.joints],
+                self.time_step / given.decimation,
+                given.max_jump,
+                self.warn,
+            )
+        self.source.need(np.arange(len(self.joints)))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Wait for a state from now on and take it over.
+
+        Raises:
+            NoJointStates: there was none in time.
+            TwoPublishers: the states come from several nodes.
+        """
+        source, given = self.source, self.parameters
+        source.problem = ''
+        source.restart()
+        begin = time.monotonic()
+        while not source.poll():
+            waited = time.monotonic() - begin
+            known = np.isfinite(source.decoder.position)
+            if self.opening is None and known.any() and waited > COMPLETE_TIMEOUT:
+                self.warn(f'{self.topic}: {source.problem}')
+                break
+            if waited > given.startup_timeout or not self.node.context.ok():
+                raise NoJointStates(self.topic, given.startup_timeout, self._why_none())
+            source.inbox.wait(0.05)
+        self._check_publishers()
+        self._take_first()
+
+    def _why_none(self) -> str:
+        if self.source.problem:
+            return self.source.problem
+        if self.node.count_publishers(self.topic):
+            return 'nothing was received'
+        return 'nobody publishes it'
+
+    def _take_first(self) -> None:
+        body, decoder = self.body, self.source.decoder
+        known = np.isfinite(decoder.position)
+        body.q[self._ids[known]] = decoder.position[known]
+        body.dq[self._ids] = np.nan_to_num(decoder.velocity, posinf=0.0, neginf=0.0)
+        self._q_before[:] = body.q
+        self.time = 0.0
+        self.arrival = time.monotonic()
+        # A robot that waits for its first command shows the same state again: it is the first.
+        self.source.restart()
+
+    def _check_publishers(self) -> None:
+        nodes = [
+            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+            for info in self.node.get_publishers_info_by_topic(self.topic)
+        ]
+        if len(nodes) > 1:
+            raise TwoPublishers(self.topic, sorted(nodes))
+
+    def use(self, opening: Opening) -> None:
+        """Read what was found for other controllers from now on."""
+        self.opening = opening
+        self.source.need(opening.needed)
+        self.readers = opening.readers
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    def read(self) -> bool:
+        """Wait for the next state, or for the time after which the watchdog must be asked.
+
+        Returns:
+            False when the context is gone.
+        """
+        if self.parameters.trigger == 'timer':
+            self.is_fresh = self._wait_for_timer()
+        else:
+            self.is_fresh = self._wait_for_state()
+        if self.is_fresh:
+            self._take_state()
+        elif not self.node.context.ok():
+            return False
+        else:
+            self._poll_devices()
+        return True
+
+    def wake(self) -> None:
+        """End a wait for a state from another thread."""
+        if self._source is not None:
+            self._source.inbox.wake()
+
+    def _wait_for_state(self) -> bool:
+        source = self.source
+        # Once it is late, look again each period: the safe command must go on.
+        is_late = self.state_age > self.state_timeout
+        timeout = self.time_step if is_late else self.state_timeout
+        deadline = time.monotonic() + timeout
+        while True:
+            if source.poll_one():
+                self._passed_over += 1
+                if self._passed_over >= self.parameters.decimation:
+                    self._passed_over = 0
+                    return True
+                continue
+            left = deadline - time.monotonic()
+            if left <= 0.0 or not self.node.context.ok():
+                return False
+            source.inbox.wait(min(left, WAIT_SLICE))
+            if time.monotonic() - self.arrival > WAIT_SLICE:
+                self._waited()
+
+    def _waited(self) -> None:
+        """Do what is done now and then while no state comes."""
+        self.while_waiting()
+
+    def _wait_for_timer(self) -> bool:
+        now = time.monotonic()
+        self._next_tick += self.time_step
+        if now > self._next_tick + self.time_step or self._next_tick > now + self.time_step:
+            # The first tick, or one that is too late to be caught up with.
+            self._next_tick = now + self.time_step
+        if self._next_tick - now > AWAKE:
+            time.sleep(self._next_tick - now - AWAKE)
+        while time.monotonic() < self._next_tick:
+            pass
+        return self.source.poll()
+
+    def _take_state(self) -> None:
+        body, source, opening = self.body, self.source, self.opening
+        assert opening is not None
+        decoder = source.decoder
+        self.arrival = time.monotonic()
+        self.dt = source.time - self.time if source.time > self.time else self.time_step
+        self.time = source.time
+        if self.parameters.lock_step:
+            self._wait_for_devices()
+        else:
+            self._poll_devices()
+        known, ids = opening.known, self._ids
+        if known is not None:
+            ids = ids[known]
+        body.q[ids] = decoder.position if known is None else decoder.position[known]
+        velocity = decoder.velocity if known is None else decoder.velocity[known]
+        # A sum is finite only where all are: cheaper than looking at each.
+        if opening.velocity_by_difference or not np.isfinite(velocity.dot(velocity)):
+            np.subtract(body.q, self._q_before, out=body.dq)
+            body.dq /= self.dt
+        else:
+            body.dq[ids] = velocity
+        self._q_before[:] = body.q
+        if opening.reads_effort:
+            effort = decoder.effort if known is None else decoder.effort[known]
+            if np.isfinite(effort.dot(effort)):
+                body.u[ids] = effort
+        if opening.runs_kinematics:
+            body.calc_forward_kinematics(velocity=True)
+        if self.watchdog is not None:
+            self.watchdog.feed('state_age')
+            self.watchdog.state_stamped(source.stamp * 1e-9)
+
+    def _poll_devices(self) -> None:
+        for reader in self.readers:
+            reader.poll()
+
+    def _wait_for_devices(self) -> None:
+        for reader in self.readers:
+            if getattr(reader, 'is_large', False):
+                reader.poll()
+            elif not reader.wait_for(self.stamp, SAME_STAMP_TIMEOUT):
+                self.warn(f'{reader.topic}: no message for the stamp of the joint states')
+
+    def device_received(self, name: str) -> None:
+        """Take note that a device has got a usable message."""
+        if self.watchdog is not None:
+            self.watchdog.feed(f'device_age:{name}')
+
+    def warn(self, text: str) -> None:
+        """Log a warning, not too often."""
+        if self.node.context.ok():
+            self.node.get_logger().warning(text, throttle_duration_sec=1.0)
