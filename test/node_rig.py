@@ -17,17 +17,15 @@ CONFIG = """
 /**:
   ros__parameters:
     robot: {{model: {model}, root: fixed, posture: [0.3, -0.2]}}
-    rate: 500.0
+    rate: 250.0
     controller: {controllers}:Hold
-    hold: {{kp: 300}}
+    hold: {{kp: 300.0}}
     hardware:
       type: mujoco
       mujoco: {{floor: false}}
       ros2_control: {{lock_step: true, startup_timeout: {timeout}}}
 cnoid_control:
   ros__parameters: {{allow_file_plugins: true}}
-cnoid_control_mujoco:
-  ros__parameters: {{pacing: lockstep, real_time_factor: 0.0}}
 """
 
 
@@ -47,14 +45,16 @@ class NodeRig:
         """Prepare; nothing is started."""
         self.node, self.spin_until = node, spin_until
         self._start_process = start_process
-        self._config = config
-        self._namespace = namespace
+        self.config = config
+        self.namespace = namespace
         self.name = f'{namespace}/cnoid_control'
         self._clients = {}
 
     def start_robot(self, *arguments):
         """Start the simulated robot."""
-        return self._start('cnoid_control.ros.mujoco_node', arguments)
+        lock_step = ['-p', 'pacing:=lockstep', '-p', 'command_timeout:=5.0']
+        self.robot = self._start('cnoid_control.ros.mujoco_node', [*lock_step, *arguments])
+        return self.robot
 
     def start_node(self, *arguments):
         """Start the node."""
@@ -62,15 +62,31 @@ class NodeRig:
         return self.process
 
     def _start(self, module, arguments):
-        words = ['--ros-args', '--params-file', str(self._config), *arguments]
-        if self._namespace:
-            words += ['-r', f'__ns:={self._namespace}']
+        words = ['--ros-args', '--params-file', str(self.config), *arguments]
+        if self.namespace:
+            words += ['-r', f'__ns:={self.namespace}']
         return self._start_process(module, *words)
+
+    def publish_states(self):
+        """Be the robot: publish its posture ten times a second."""
+        publisher = self.node.create_publisher(JointState, 'joint_states', 10)
+
+        def publish():
+            message = JointState(name=['shoulder', 'elbow'], position=[0.3, -0.2])
+            message.header.stamp = self.node.get_clock().now().to_msg()
+            publisher.publish(message)
+
+        self.node.create_timer(0.1, publish)
 
     @property
     def log(self):
         """What the node has said."""
         return self.process.log_path.read_text()
+
+    @property
+    def logs(self):
+        """What the node and the robot have said."""
+        return f'{self.log}--- robot ({self.robot.poll()}):\n{self.robot.log_path.read_text()}'
 
     def call(self, kind, name, timeout=30.0, **fields):
         """Call a service of the node and return its answer."""
@@ -79,7 +95,7 @@ class NodeRig:
             client = self._clients[name] = self.node.create_client(kind, f'{self.name}/{name}')
         assert self.spin_until(client.service_is_ready, timeout=timeout), name
         future = client.call_async(kind.Request(**fields))
-        assert self.spin_until(future.done, timeout=timeout), f'{name}: {self.log}'
+        assert self.spin_until(future.done, timeout=timeout), f'{name}: {self.logs}'
         return future.result()
 
     def trigger(self, name):
@@ -101,7 +117,7 @@ class NodeRig:
         """Wait until the node is in a state."""
         deadline = time.monotonic() + timeout
         while self.state() != label:
-            assert time.monotonic() < deadline, f'not {label}: {self.log}'
+            assert time.monotonic() < deadline, f'not {label}: {self.logs}'
             time.sleep(0.05)
 
     def wait_for_log(self, words, timeout=60.0):
@@ -120,7 +136,7 @@ class NodeRig:
                 and stamps[-1].sec + 1e-9 * stamps[-1].nanosec
                 > stamps[0].sec + 1e-9 * stamps[0].nanosec + 0.4
             )
-        ), self.log
+        ), self.logs
         self.node.destroy_subscription(subscription)
 
     def set(self, **parameters):

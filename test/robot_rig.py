@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
 from mujoco_rig import ARM
 from rcl_interfaces.msg import ParameterValue
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -45,7 +47,9 @@ class RobotRig:
 
     def _spin(self):
         while not self._stop.is_set():
-            self._executor.spin_once(timeout_sec=0.05)
+            # Hardware is closed in the test's thread while this one waits.
+            with contextlib.suppress(InvalidHandle):
+                self._executor.spin_once(timeout_sec=0.05)
 
     def close(self):
         """End everything."""
@@ -67,7 +71,9 @@ class RobotRig:
 
     def hardware(self, body=None, device_topics=None, **parameters):
         """Return hardware with these options."""
-        parameters.setdefault('startup_timeout', 10.0)
+        # The machine may be busy: nothing is late but what the test makes late.
+        parameters.setdefault('startup_timeout', 20.0)
+        parameters.setdefault('state_timeout', 20.0)
         parameters.setdefault('controller_manager', '')
         given = parse_parameters(Ros2ControlParameters, parameters)
         made = Ros2ControlHardware(body or self.body(), given, DT, self.node, device_topics or {})

@@ -30,6 +30,7 @@ class CommandOutlet:
         joints: its joints, in its own order.
         parameters: its options.
         topic: full name of the topic.
+        readers_seen: number of subscriptions when they were counted last.
     """
 
     def __init__(
@@ -72,11 +73,13 @@ class CommandOutlet:
             self._encode = lambda values, stamp: state.encode_values(self.interface, values, stamp)
         self._outbox = Outbox(node, kind, parameters.topic or topic, COMMAND_QOS)
         self.topic = self._outbox.topic
+        self.readers_seen = 0
 
     @property
     def reader_count(self) -> int:
         """Number of subscriptions that the commands reach."""
-        return self._outbox.reader_count
+        self.readers_seen = self._outbox.reader_count
+        return self.readers_seen
 
     def send_values(self, values: np.ndarray, stamp: int) -> bool:
         """Send one value a joint; `stamp` [ns] is that of the state they answer.

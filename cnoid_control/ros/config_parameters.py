@@ -13,6 +13,7 @@ from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
+from cnoid_control.plugin.exceptions import UnknownController
 from cnoid_control.plugin.registry import (
     controller_names,
     find_controller,
@@ -89,6 +90,9 @@ class ConfigParameters:
         # Options of a controller from a file stay declared when another one has its place.
         controller = run.get('controller')
         present = instance_name(controller) if isinstance(controller, str) else ''
+        if present == controller and present not in controller_names():
+            # Said first: with a wrong name the options of the right one are unknown, too.
+            raise UnknownController(present, controller_names())
         for name in self._sections - {present, *run.get('other_controllers', {})}:
             if name not in controller_names():
                 run.pop(name, None)

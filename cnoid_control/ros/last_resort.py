@@ -19,7 +19,9 @@ from cnoid_control.ros.controller_manager import ControllerManager
 from cnoid_control.ros.service_caller import ServiceCaller
 
 # Longest wait for the takers of the commands to be found [s].
-DISCOVERY_TIMEOUT = 2.0
+DISCOVERY_TIMEOUT = 5.0
+# Time between two commands until all readers are found [s].
+REPETITION = 0.02
 FLUSH_TIMEOUT = 0.5
 
 
@@ -74,12 +76,14 @@ class LastResort:
         parameters = replace(channel.parameters, topic=channel.topic)
         outlet = CommandOutlet(node, channel.name, parameters, channel.joints, 0.1)
         deadline = time.monotonic() + DISCOVERY_TIMEOUT
-        while not outlet.reader_count:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.01)
         values: np.ndarray = channel.commands[channel.joint_ids]
-        return outlet.send_values(values, 0) and outlet.flush(FLUSH_TIMEOUT)
+        # Readers are found one after the other: the first one need not wait for the last.
+        while time.monotonic() < deadline:
+            sent = outlet.reader_count > 0 and outlet.send_values(values, 0)
+            if sent and outlet.readers_seen >= channel.readers_seen:
+                return outlet.flush(FLUSH_TIMEOUT)
+            time.sleep(REPETITION)
+        return outlet.readers_seen > 0
 
     def _release(self, node: Node, names: list[str]) -> None:
         caller = ServiceCaller(self._name, self._namespace, node.context)

@@ -33,6 +33,8 @@ FAILURE = TransitionCallbackReturn.FAILURE
 EXIT_OK, EXIT_FAILED, EXIT_CONTEXT_LOST = 0, 1, 3
 # Between two looks at its callbacks the executor sleeps: it shares the interpreter with the loop.
 EXECUTOR_PAUSE = 0.002
+# Time that a transition under way is given when the node is to end [s].
+FINISH_PATIENCE = 1.0
 
 
 class ControlNode(LifecycleNode):
@@ -41,6 +43,7 @@ class ControlNode(LifecycleNode):
     Attributes:
         session: what was configured; None otherwise.
         failed: set when the loop has ended against its will.
+        problem: why the last transition was refused; empty when it was not.
     """
 
     def __init__(self, **node: Any) -> None:
@@ -50,6 +53,7 @@ class ControlNode(LifecycleNode):
         )
         self.session: ControlSession | None = None
         self.failed = threading.Event()
+        self.problem = ''
         self._transition = threading.Lock()
         self._guard_transitions()
         self._bridge = MailboxBridge(self)
@@ -159,15 +163,21 @@ class ControlNode(LifecycleNode):
         try:
             transition()
         except CnoidControlError as error:
-            self.get_logger().error(f'cannot {what}: {error}')
-            return FAILURE
+            self.problem = f'cannot {what}: {error}'
+            result = FAILURE
         except Exception as error:
-            self.get_logger().error(f'cannot {what}: {type(error).__name__}: {error}')
-            return TransitionCallbackReturn.ERROR
+            self.problem = f'cannot {what}: {type(error).__name__}: {error}'
+            result = TransitionCallbackReturn.ERROR
+        else:
+            self.problem = ''
+            result = SUCCESS
         finally:
             self._transition.release()
-        self.get_logger().info(f'{what}: done')
-        return SUCCESS
+        if self.problem:
+            self.get_logger().error(self.problem)
+        else:
+            self.get_logger().info(f'{what}: done')
+        return result
 
     # --- while it runs ------------------------------------------------------------------------
 
@@ -188,8 +198,11 @@ class ControlNode(LifecycleNode):
 
     def finish(self) -> None:
         """Leave the robot safe, whatever state the node is in."""
-        with self._transition:
-            self._close()
+        if not self._transition.acquire(timeout=FINISH_PATIENCE):
+            # It waits for the robot: without a context it gives up.
+            self.context.try_shutdown()
+            self._transition.acquire()
+        self._close()
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -216,6 +229,15 @@ def main(args: Sequence[str] | None = None) -> int:
     return status
 
 
+def _serve_once(executor: SingleThreadedExecutor) -> None:
+    # Another thread may just have destroyed what was waited for.
+    with contextlib.suppress(*GONE):
+        executor.spin_once(timeout_sec=0.1)
+    if not executor.context.ok():
+        raise ExternalShutdownException
+    time.sleep(EXECUTOR_PAUSE)
+
+
 def run_node(node: ControlNode, stop: threading.Event) -> int:
     """Serve a node until `stop` is set, its loop fails or its context is gone; the exit status."""
     executor = SingleThreadedExecutor(context=node.context)
@@ -225,10 +247,7 @@ def run_node(node: ControlNode, stop: threading.Event) -> int:
     status = EXIT_OK
     try:
         while not stop.is_set() and not node.failed.is_set():
-            executor.spin_once(timeout_sec=0.1)
-            time.sleep(EXECUTOR_PAUSE)
-            if not node.context.ok():
-                raise ExternalShutdownException
+            _serve_once(executor)
         if node.failed.is_set():
             status = EXIT_FAILED if node.context.ok() else EXIT_CONTEXT_LOST
     except ExternalShutdownException:

@@ -139,7 +139,8 @@ def test_the_mode_changes_with_the_controller(rig):
     assert 'effort_controller' in active_controllers(rig)
     assert 'position_controller' not in active_controllers(rig)
     worst = max(abs(position(message) - POSTURE).max() for message in states)
-    assert worst < 0.1, rig.log
+    # Without commands the arm would fall by more than a radian.
+    assert worst < 0.4, rig.log
 
 
 def test_the_life_cycle_is_led_from_outside(rig):
@@ -157,9 +158,45 @@ def test_the_life_cycle_is_led_from_outside(rig):
         assert rig.change_state(Transition.TRANSITION_DEACTIVATE)
         assert 'effort_controller' not in active_controllers(rig)
     assert rig.change_state(Transition.TRANSITION_CLEANUP)
-    assert rig.set(rate=250.0) == (True, '')
+    assert rig.set(rate=125.0) == (True, '')
     assert rig.change_state(Transition.TRANSITION_CONFIGURE)
     assert rig.change_state(Transition.TRANSITION_INACTIVE_SHUTDOWN)
     assert rig.state() == 'finalized'
     rig.process.send_signal(signal.SIGTERM)
     assert rig.process.wait(timeout=20) == 0
+
+
+@pytest.mark.parametrize(('what', 'status'), [('context', 3), ('loop', 1)])
+def test_whatever_breaks_the_robot_is_left_safe(rig, start_process, root, what, status):
+    """A lost context and a broken loop end with a safe command and a status that tells."""
+    rig.start_robot()
+    sent = listen(rig, Float64MultiArray, 'effort_controller/commands')
+    words = ['--ros-args', '--params-file', str(rig.config)]
+    process = start_process('losing_node', what, *words, PYTHONPATH=str(root / 'test'))
+    assert rig.spin_until(lambda: process.poll() is not None, timeout=60)
+    log = process.log_path.read_text()
+    assert process.returncode == status, log
+    assert rig.spin_until(lambda: sent and list(sent[-1].data) == [0.0, 0.0]), log
+    assert 'effort_controller' not in active_controllers(rig), log
+
+
+def test_two_robots_in_two_namespaces(ros_node, spin_until, start_process, tmp_path):
+    """Each node finds its own robot, and stopping one leaves the other alone."""
+    rigs = [
+        NodeRig(ros_node, spin_until, start_process, write_config(tmp_path), namespace)
+        for namespace in ('/left', '/right')
+    ]
+    for rig in rigs:
+        rig.start_robot()
+        rig.start_node()
+    sent = [
+        listen(rig, Float64MultiArray, f'{rig.namespace}/effort_controller/commands')
+        for rig in rigs
+    ]
+    for rig in rigs:
+        rig.wait_for_state('active')
+    assert rigs[0].trigger('estop') == (True, 'emergency stop by ~/estop')
+    assert spin_until(lambda: sent[0] and list(sent[0][-1].data) == [0.0, 0.0])
+    count = len(sent[1])
+    assert spin_until(lambda: len(sent[1]) > count + 20)
+    assert list(sent[1][-1].data) != [0.0, 0.0]
