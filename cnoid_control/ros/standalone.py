@@ -62,7 +62,7 @@ class StandaloneHardware(Ros2ControlHardware):
         """Leave the robot safe, and ROS too."""
         super().close()
         if self._context.ok():
-            self._node.destroy_node()
+            self.node.destroy_node()
             rclpy.try_shutdown(context=self._context)
 
 
