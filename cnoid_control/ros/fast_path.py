@@ -32,9 +32,11 @@ class Inbox(Protocol):
 
     Attributes:
         lost: messages that the publisher counted and that did not come, as far as is known.
+        sent_at: when the last message was sent, by its publisher's clock [ns]; 0 where unknown.
     """
 
     lost: int
+    sent_at: int
 
     def take(self) -> bytes | None:
         """Oldest message that was not taken yet, at once; None where there is none."""
@@ -61,6 +63,7 @@ class DirectInbox:
         from rclpy.guard_condition import GuardCondition
 
         self.lost = 0
+        self.sent_at = 0
         self._kind = kind
         # The executor may take a message before the subscription is hidden from it.
         self._early: deque[bytes] = deque(maxlen=qos.depth or 1)
@@ -106,6 +109,7 @@ class DirectInbox:
         if self._sequence and sequence > self._sequence + 1:
             self.lost += sequence - self._sequence - 1
         self._sequence = sequence
+        self.sent_at = info.get('source_timestamp', 0)
 
     def wait(self, timeout: float) -> None:
         """Sleep until there is a message, `wake` is called, or the time-out [s] is over."""
@@ -146,6 +150,7 @@ class CallbackInbox:
     def __init__(self, node: Node, kind: type, topic: str, qos: QoSProfile) -> None:
         """Subscribe; the node must be served by an executor in another thread."""
         self.lost = 0
+        self.sent_at = 0
         self._messages: deque[bytes] = deque(maxlen=qos.depth or 1)
         self._event = threading.Event()
         self._node: Node | None = node

@@ -25,8 +25,8 @@ class WireCheck:
     Attributes:
         count: commands so far.
         bad: those that had not one finite number within the limit for each joint.
-        last: when the last one came, steady clock [s].
-        zeros: when the first came that had no effort at all, since `forget`; 0 for never.
+        last: when the last one was sent, by the clock on the wall [s].
+        zeros: when the first was sent that had no effort at all, since `forget`; 0 for never.
     """
 
     def __init__(self, node: Node, topic: str, joints: int, limit: float) -> None:
@@ -63,7 +63,8 @@ class WireCheck:
 
     def _look(self, data: bytes) -> None:
         self.count += 1
-        self.last = time.monotonic()
+        # When it was sent does not depend on how busy this process is.
+        self.last = 1e-9 * self._inbox.sent_at or time.time()
         size = 8 * self._joints
         # Behind the preamble: an empty layout (two counts), then the number of values.
         if len(data) < size + 4 or int.from_bytes(data[12:16], 'little') != self._joints:

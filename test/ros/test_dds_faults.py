@@ -1,0 +1,25 @@
+"""Faults between processes: the one that needs everything, the node's sudden death."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
+
+from cnoid_control.ros.dds_faults import DDS_FAULTS, run_dds
+
+
+@pytest.mark.timeout(300)
+def test_the_death_of_the_node_is_survived() -> None:
+    """The dead-man stops SR1, and no bad command is seen on the wire."""
+    fault = next(fault for fault in DDS_FAULTS if fault.name == 'node gets SIGKILL')
+    result = run_dds(fault)
+    assert result.survived, result
+    assert result.where == 'dds'
+    assert result.reaction_ms is not None
+
+
+def test_every_fault_has_a_name_of_its_own() -> None:
+    """Rows of the table can be asked for by name."""
+    names = [fault.name for fault in DDS_FAULTS]
+    assert len(set(names)) == len(names)
