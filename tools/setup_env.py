@@ -140,9 +140,12 @@ def install_package(ros: str) -> None:
     """Install this checkout, editable, with its requirements."""
     pip = [str(PYTHON), '-m', 'pip', 'install']
     # An older pip may try versions for hours; setuptools 80 has dropped what colcon needs.
-    fits = 'assert major(pip) >= 24 and 71 <= major(setuptools) < 80'
-    major = 'major = lambda package: int(package.__version__.split(".")[0])'
-    if not succeeds(str(PYTHON), f'import pip, setuptools; {major}; {fits}'):
+    check = (
+        'from importlib.metadata import version\n'
+        'pip, setuptools = (int(version(n).split(".")[0]) for n in ("pip", "setuptools"))\n'
+        'assert pip >= 24 and 71 <= setuptools < 80'
+    )
+    if not succeeds(str(PYTHON), check):
         run('installing pip', [*pip, '--upgrade', 'pip>=24', 'setuptools>=71,<80'])
     extras = 'sim,ros,dev' if ros == 'wheels' else 'sim,dev'
     label = 'installing the package and all it needs (a few minutes the first time)'
