@@ -8,9 +8,10 @@ import importlib.util
 import re
 import sys
 import traceback
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from cnoid_control.plugin.exceptions import (
@@ -101,12 +102,20 @@ def _import_module(name: str, module: str) -> ModuleType:
         raise ControllerImportError(name, traceback.format_exc()) from error
 
 
+class _UncachedLoader(SourceFileLoader):
+    """Always reads the source: a cache of bytecode misses a second edit in the same second."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load_file(name: str, path: Path) -> ModuleType:
     path = path.resolve()
     # Two files of the same name must not take each other's place among the modules.
     digest = hashlib.sha1(str(path).encode()).hexdigest()[:12]
     module_name = f'cnoid_control_file_{path.stem}_{digest}'
-    spec = importlib.util.spec_from_file_location(module_name, path)
+    loader = _UncachedLoader(module_name, str(path))
+    spec = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ControllerImportError(name, f'there is no file {path}')
     module = importlib.util.module_from_spec(spec)

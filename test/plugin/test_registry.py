@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from cnoid_control.controllers.sr1_minimum import SR1MinimumController
@@ -49,6 +51,18 @@ def test_finds_classes_in_files(tmp_path):
     first = find_controller(f'{tmp_path}/a/mine.py:Mine')
     second = find_controller('mine.py:Mine', tmp_path / 'b')
     assert (first.folder, second.folder) == ('a', 'b')
+
+
+def test_an_edit_in_the_same_second_is_seen(tmp_path):
+    """A file of the same size and time stamp, but other text, is loaded anew."""
+    path = tmp_path / 'edited.py'
+    text = (
+        'from cnoid_control import SimpleController\n\nclass Mine(SimpleController):\n    gain = '
+    )
+    for gain in (1, 2):
+        path.write_text(f'{text}{gain}\n')
+        os.utime(path, (1e9, 1e9))
+        assert find_controller(f'{path}:Mine').gain == gain
 
 
 def test_unknown_name_lists_what_exists():
