@@ -49,6 +49,7 @@ class TrajectoryMotion:
         self._spline: TrajectorySpline | None = None
         self._blend: TrajectorySpline | None = None
         self._brake: ruckig.Trajectory | None = None
+        self._braked = np.zeros(0, dtype=int)
         self._brake_time = 0.0
 
     def follow(
@@ -72,7 +73,7 @@ class TrajectoryMotion:
         velocities = trajectory.velocities if trajectory.velocities.size else None
         accelerations = trajectory.accelerations if trajectory.accelerations.size else None
         q, dq, ddq = self.q[columns], self.dq[columns], self.ddq[columns]
-        self._brake_all(begin)
+        self._plan_stop(begin, np.setdiff1d(np.arange(len(self.q)), columns))
         self._columns, self._start_time = columns, begin
         if trajectory.times[0] + start_in > 0:
             times = np.concatenate([[0.0], times])
@@ -109,18 +110,23 @@ class TrajectoryMotion:
     def brake(self, now: float) -> None:
         """Leave the trajectory and come to a stop."""
         self.finish()
-        self._brake_all(now if self._time is None else min(self._time, now))
+        begin = now if self._time is None else min(self._time, now)
+        self._plan_stop(begin, np.arange(len(self.q)))
 
-    def _brake_all(self, begin: float) -> None:
-        """Plan the stop of every joint; joints on a trajectory do not use theirs."""
-        n = len(self.q)
+    def _plan_stop(self, begin: float, columns: np.ndarray) -> None:
+        """Bring joints, by index, to a stop from the time `begin` on."""
+        self._brake = None
+        self._braked = columns
+        n = len(columns)
+        if n == 0:
+            return
         wanted = ruckig.InputParameter(n)
         wanted.control_interface = ruckig.ControlInterface.Velocity
         wanted.synchronization = ruckig.Synchronization.No
-        wanted.current_position = self.q.tolist()
-        wanted.current_velocity = self.dq.tolist()
+        wanted.current_position = self.q[columns].tolist()
+        wanted.current_velocity = self.dq[columns].tolist()
         limit = self.limits.stop_acceleration
-        wanted.current_acceleration = np.clip(self.ddq, -limit, limit).tolist()
+        wanted.current_acceleration = np.clip(self.ddq[columns], -limit, limit).tolist()
         wanted.target_velocity = [0.0] * n
         wanted.target_acceleration = [0.0] * n
         wanted.max_acceleration = [limit] * n
@@ -143,9 +149,9 @@ class TrajectoryMotion:
             t = now - self._brake_time
             done = t >= self._brake.duration
             q, dq, ddq = self._brake.at_time(min(t, self._brake.duration))
-            self.q[:] = q
-            self.dq[:] = 0.0 if done else dq
-            self.ddq[:] = 0.0 if done else ddq
+            self.q[self._braked] = q
+            self.dq[self._braked] = 0.0 if done else dq
+            self.ddq[self._braked] = 0.0 if done else ddq
             if done:
                 self._brake = None
         if self._spline is None:

@@ -119,3 +119,19 @@ def test_joints_left_out_come_to_a_stop():
     assert q1[-1, 0] == pytest.approx(1.0)
     assert -1.0 < q1[-1, 1] < q0[-1, 1] < 0.0
     assert dq1[-1, 1] == 0.0
+
+
+@pytest.mark.parametrize('interrupted', [0.02, 0.06, 0.1, 0.15])
+def test_a_stop_that_was_planned_does_not_outlive_a_trajectory(interrupted):
+    """A replaced trajectory's own end is kept, although stopping would have taken longer."""
+    motion = TrajectoryMotion(np.zeros(2), MotionLimits(stop_acceleration=2.0, stop_jerk=20.0))
+    short = trajectory([0.2], [[0.7, -0.1]])
+    motion.follow(short, BOTH, 0.0, 0.0)
+    run(motion, 0.0, interrupted)
+    motion.follow(short, BOTH, interrupted, 0.0)
+    run(motion, interrupted, motion.end_time + 2 * DT)
+    motion.finish()
+    _, q, dq, _ = run(motion, motion._time, motion._time + 2.0)
+    np.testing.assert_allclose(q[-1], [0.7, -0.1], atol=1e-9)
+    np.testing.assert_array_equal(dq[-1], 0.0)
+    assert motion.rests
