@@ -6,7 +6,6 @@ numbers, so many of them are made, or read, with a few array operations.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,8 +123,3 @@ def stamps(nanoseconds: np.ndarray) -> np.ndarray:
 def to_nanoseconds(times: np.ndarray) -> np.ndarray:
     """Times [s] as whole nanoseconds, uint64."""
     return np.rint(np.maximum(times, 0.0) * 1e9).astype(np.uint64)
-
-
-def to_nanosecond(time: float) -> int:
-    """A time [s] as whole nanoseconds."""
-    return math.floor(max(time, 0.0) * 1e9 + 0.5)

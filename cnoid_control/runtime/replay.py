@@ -169,13 +169,13 @@ def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray
     return rows
 
 
-def recorded_config(path: str | Path, log: LogFile) -> RunConfig:
+def recorded_config(path: str | Path) -> RunConfig:
     """Configuration of a recorded run.
 
     Raises:
         LogNotReadable: the log does not carry it.
     """
-    metadata = log.metadata.get('cnoid_control', {})
+    metadata = LogFile(path, metadata_only=True).metadata.get('cnoid_control', {})
     if not metadata.get('config'):
         raise LogNotReadable(path, 'carries no configuration; it is not the log of a run')
     return config_from_text(metadata['config'])
@@ -188,7 +188,7 @@ def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
         LogNotReadable: the file is no log of a run.
         CnoidControlError: the run cannot be set up again.
     """
-    config = recorded_config(path, LogFile(path))
+    config = recorded_config(path)
     body = make_robot(config.parameters.robot, config.folder)
     hardware = ReplayHardware(body, ReplayParameters(str(path)), config.time_step)
     restore_state_text(body, hardware.log.metadata['cnoid_control']['initial_state'])

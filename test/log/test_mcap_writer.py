@@ -7,6 +7,7 @@ import errno
 import numpy as np
 import pytest
 from mcap.reader import make_reader
+from mcap.writer import CompressionType, Writer
 from mcap_ros2.decoder import DecoderFactory
 
 from cnoid_control.log import layouts
@@ -230,6 +231,45 @@ def test_damaged_file_is_refused(tmp_path):
     path.write_bytes(content)
     with pytest.raises(LogNotReadable):
         LogFile(path)
+
+
+def test_file_that_was_cut_off_is_read_up_to_there(tmp_path):
+    """A run that crashed has left whole chunks behind."""
+    path = tmp_path / 'x.mcap'
+    data = np.random.default_rng(3).normal(size=(3, 100))
+    later = TIMES + np.uint64(10**10)
+    first = [batch('a', layouts.numbers(100), {'data': data})]
+    write(path, first, [batch('a', layouts.numbers(100), {'data': data}, later)])
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    log = LogFile(path)
+    np.testing.assert_array_equal(log.times('a'), TIMES)
+    assert log.metadata == {'run': {'who': 'test'}}
+
+
+def test_metadata_can_be_read_alone(tmp_path):
+    """Without a single message."""
+    path = tmp_path / 'x.mcap'
+    write(path, [batch('a', layouts.numbers(1), {'data': np.ones((3, 1))})])
+    log = LogFile(path, metadata_only=True)
+    assert (log.metadata, log.topics) == ({'run': {'who': 'test'}}, [])
+
+
+@pytest.mark.parametrize('compression', ['NONE', 'LZ4', 'ZSTD'])
+def test_files_of_other_writers_are_read(tmp_path, compression):
+    """As the MCAP library itself writes them."""
+    path = tmp_path / 'x.mcap'
+    with path.open('wb') as stream:
+        writer = Writer(stream, compression=CompressionType[compression])
+        writer.start()
+        schema = writer.register_schema('std_msgs/msg/String', 'ros2msg', b'string data')
+        channel = writer.register_channel('text', 'cdr', schema)
+        for time in range(5):
+            writer.add_message(channel, time, b'hello %d' % time, time)
+        writer.finish()
+    log = LogFile(path)
+    assert log.schema('text') == 'std_msgs/msg/String'
+    assert log.messages('text') == [b'hello %d' % time for time in range(5)]
 
 
 def test_missing_file_is_named(tmp_path):
