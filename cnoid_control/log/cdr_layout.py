@@ -123,3 +123,10 @@ def stamps(nanoseconds: np.ndarray) -> np.ndarray:
 def to_nanoseconds(times: np.ndarray) -> np.ndarray:
     """Times [s] as whole nanoseconds, uint64."""
     return np.rint(np.maximum(times, 0.0) * 1e9).astype(np.uint64)
+
+
+def decode_text(message: bytes) -> str:
+    """Text of a std_msgs/String."""
+    start = len(HEADER) + 4
+    length = int.from_bytes(message[len(HEADER) : start], 'little')
+    return message[start : start + length - 1].decode()

@@ -21,10 +21,12 @@ class Mailbox(Generic[MessageT]):
         topic: relative ROS topic that feeds it.
         validate: the controller's own check of a message, run by who posts it; raises to refuse.
         status: what the controller tells the senders, replaced as a whole; None for nothing.
+        taken: told each message that the controller takes; None for nobody.
     """
 
     validate: Callable[[MessageT], None] | None = None
     status: Any = None
+    taken: Callable[[MessageT], None] | None = None
 
     def __init__(self, name: str, kind: type[MessageT], topic: str = '', depth: int = 16) -> None:
         """Make an empty mailbox; beyond `depth` the oldest messages fall out."""
@@ -58,9 +60,12 @@ class Mailbox(Generic[MessageT]):
     def take(self) -> MessageT | None:
         """Oldest message that was not taken yet; None where there is none."""
         try:
-            return self._messages.popleft()
+            message = self._messages.popleft()
         except IndexError:
             return None
+        if self.taken is not None:
+            self.taken(message)
+        return message
 
     def take_latest(self) -> MessageT | None:
         """Newest message, dropping older ones; None where there is none."""

@@ -146,6 +146,9 @@ class LogEncoder:
             if row < len(times):
                 layout = layouts.numbers(values.size)
                 batches.append(_batch(topic, layout, times[row : row + 1], {'data': values[None]}))
+        for row, topic, text in block.messages:
+            if row < len(times):
+                batches.append(_batch(topic, layouts.text(text), times[row : row + 1], {}))
         return batches
 
 

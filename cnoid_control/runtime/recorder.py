@@ -7,6 +7,7 @@ import queue
 import sys
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,11 +17,20 @@ from cnoid_control.body import Body, Device, StateFlag
 from cnoid_control.hardware.channels import input_channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.log.mcap_writer import McapWriter
+from cnoid_control.plugin import ControllerIO
+from cnoid_control.plugin.mailbox import Mailbox
+from cnoid_control.plugin.message_text import message_to_text
+from cnoid_control.plugin.messages import Message
 from cnoid_control.runtime.log_encoder import LogEncoder
 from cnoid_control.runtime.state_text import state_to_text
 
 BLOCK = 256
 QUEUE_BLOCKS = 64
+
+
+def mailbox_topic(io: ControllerIO, mailbox: Mailbox[Any]) -> str:
+    """Topic that holds the messages of a controller's mailbox."""
+    return f'mailboxes/{io.controller_name}/{mailbox.name}'
 
 
 @dataclass
@@ -37,6 +47,7 @@ class LogBlock:
         commands: what controllers did to devices: row, device and state.
         contacts: row, link name and numbers of the contact points.
         fields: what controllers logged of their own: row, topic and numbers.
+        messages: what controllers took out of their mailboxes: row, topic and text.
     """
 
     times: np.ndarray
@@ -49,6 +60,7 @@ class LogBlock:
     commands: list[tuple[int, Device, np.ndarray]] = field(default_factory=list)
     contacts: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
     fields: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
+    messages: list[tuple[int, str, str]] = field(default_factory=list)
     rows: int = 0
 
 
@@ -101,7 +113,7 @@ class Recorder:
 
     # --- before and after the loop ------------------------------------------------------------
 
-    def open(self, request: IORequest, ios: list[Any]) -> None:
+    def open(self, request: IORequest, ios: list[ControllerIO]) -> None:
         """Create the file.
 
         Args:
@@ -142,6 +154,9 @@ class Recorder:
             device.state_changed.connect(self._note_change) for device in body.devices
         ]
         self._block = self._new_block()
+        for io in ios:
+            for mailbox in io.mailboxes.values():
+                mailbox.taken = partial(self._note_message, mailbox_topic(io, mailbox))
         self._reading = True
         self._thread = threading.Thread(
             target=self._write_blocks, args=(writer, encoder), name='recorder', daemon=True
@@ -194,6 +209,9 @@ class Recorder:
             self._fresh.add(device.name)
         else:
             self._block.commands.append((self._block.rows, device, device.read_state()))
+
+    def _note_message(self, topic: str, message: Message) -> None:
+        self._block.messages.append((self._block.rows, topic, message_to_text(message)))
 
     def note_inputs(self, time: float) -> None:
         """Note the state that the hardware has just read."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -14,13 +14,18 @@ from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.replay_hardware import ReplayHardware
 from cnoid_control.hardware.replay_parameters import ReplayParameters
 from cnoid_control.log import layouts
+from cnoid_control.log.cdr_layout import decode_text
 from cnoid_control.log.exceptions import LogNotReadable
 from cnoid_control.log.log_file import LogFile
 from cnoid_control.plugin import ControllerIO
+from cnoid_control.plugin.mailbox import Mailbox
+from cnoid_control.plugin.message_text import message_from_text
+from cnoid_control.plugin.messages import Message
 from cnoid_control.runtime.assembly import make_loop, make_robot
 from cnoid_control.runtime.config import RunConfig, config_from_text
 from cnoid_control.runtime.log_encoder import COMMANDS, joint_names
 from cnoid_control.runtime.loop import RunOutcome
+from cnoid_control.runtime.recorder import mailbox_topic
 from cnoid_control.runtime.state_text import restore_state_text
 
 
@@ -103,8 +108,29 @@ class OutputComparer:
         self._recorded = recorded_outputs(self._hardware, channels)
         self._row = np.empty(channels.width)
 
+        self._letters = self._recorded_letters(ios)
+
+    def _recorded_letters(
+        self, ios: list[ControllerIO]
+    ) -> dict[int, list[tuple[Mailbox[Any], Message]]]:
+        """Messages by the tick in which they were taken, each with its mailbox."""
+        log = self._hardware.log
+        letters: dict[int, list[tuple[Mailbox[Any], Message]]] = {}
+        for io in ios:
+            for mailbox in io.mailboxes.values():
+                topic = mailbox_topic(io, mailbox)
+                if topic not in log.topics:
+                    continue
+                ticks = np.searchsorted(log.times('joint_states'), log.times(topic))
+                for tick, data in zip(ticks, log.messages(topic), strict=True):
+                    message = message_from_text(mailbox.kind, decode_text(data))
+                    letters.setdefault(int(tick), []).append((mailbox, message))
+        return letters
+
     def note_inputs(self, time: float) -> None:
-        """Inputs are the recorded ones."""
+        """Post the messages that were taken in this tick; all else is the hardware's."""
+        for mailbox, message in self._letters.get(self.ticks, ()):
+            mailbox.post(message)
 
     def note_outputs(self) -> None:
         """Compare this tick's commands by their bits."""

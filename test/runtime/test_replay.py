@@ -10,6 +10,8 @@ import pytest
 
 from cnoid_control.log.exceptions import LogNotReadable
 from cnoid_control.log.mcap_writer import McapWriter
+from cnoid_control.plugin.follow_trajectory import FollowTrajectory
+from cnoid_control.plugin.messages import JointTrajectory
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.recorder import Recorder
@@ -142,3 +144,31 @@ def test_log_of_something_else_is_refused(tmp_path):
     McapWriter(tmp_path / 'x.mcap', {}).close()
     with pytest.raises(LogNotReadable, match='carries no configuration'):
         replay(tmp_path / 'x.mcap')
+
+
+def test_messages_from_outside_are_replayed(tmp_path):
+    """A trajectory that was posted while the robot stood is followed again in the replay."""
+    config = load_config('trajectory')
+    loop = make_loop(config, os=io.StringIO())
+    loop.recorder = Recorder(tmp_path / 'x.mcap', loop.hardware.body, config.to_text())
+    controller = loop.host.controllers[0]
+    goal = FollowTrajectory(
+        trajectory=JointTrajectory(
+            names=('RARM_SHOULDER_P',), times=np.array([0.2]), positions=np.array([[0.3]])
+        )
+    )
+    control = controller.controller.control
+    ticks = []
+
+    def posting() -> bool:
+        ticks.append(len(ticks))
+        if len(ticks) == 50:
+            next(iter(controller.io.mailboxes.values())).post(goal)
+        return control()
+
+    controller.controller.control = posting
+    assert loop.run(0.4).reason == ''
+    joint = loop.hardware.body.joint('RARM_SHOULDER_P')
+    assert joint.q == pytest.approx(0.3, abs=0.02)
+    result = replay(tmp_path / 'x.mcap', io.StringIO())
+    assert result.identical, result
