@@ -50,8 +50,8 @@ class StandaloneHardware(Ros2ControlHardware):
         self._context = Context()
         # Ctrl-C ends the run; the context must live until the robot was left safe.
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        node = Node('cnoid_control', context=self._context)
-        super().__init__(body, parameters, time_step, node, device_topics)
+        self._own_node = Node('cnoid_control', context=self._context)
+        super().__init__(body, parameters, time_step, self._own_node, device_topics)
         try:
             self.connect()
         except Exception:
