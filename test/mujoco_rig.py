@@ -51,11 +51,12 @@ def write_arm(folder: Path) -> Path:
 class Rig:
     """A simulated robot on threads of its own, and a node that asks it."""
 
-    def __init__(self, context, node, spin_until, config, **parameters):
+    def __init__(self, context, node, spin_until, config, namespace='', **parameters):
         """Start the robot."""
         self.node, self.spin_until = node, spin_until
         self.robot = MujocoNode(
             context=context,
+            namespace=namespace,
             use_global_arguments=False,
             cli_args=['--ros-args', '--params-file', str(config)],
             parameter_overrides=[Parameter(key, value=parameters[key]) for key in parameters],

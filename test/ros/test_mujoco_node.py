@@ -324,3 +324,18 @@ def test_parameters_are_described_and_checked(make_rig):
     assert not refused.successful
     assert 'push.force' in refused.reason
     assert not change('pacing', 'free').successful
+
+
+def test_two_robots_in_two_namespaces(make_rig, spin_until):
+    """Robots in different namespaces have topics, services and nodes of their own."""
+    left = make_rig(pacing='lockstep', clock_rate=0.0, namespace='left')
+    make_rig(pacing='lockstep', clock_rate=0.0, namespace='right')
+    states = left.listen(JointState, 'right/joint_states')
+    assert spin_until(lambda: states)
+    topics = dict(left.node.get_topic_names_and_types())
+    assert {'/left/joint_states', '/right/joint_states'} <= set(topics)
+    assert '/clock' not in topics
+    answer = left.call(ListControllers, 'left/controller_manager/list_controllers')
+    assert len(answer.controller) == 4
+    values = left.call(GetParameters, 'right/effort_controller/get_parameters', names=['joints'])
+    assert values.values[0].string_array_value == ['shoulder', 'elbow']
