@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TextIO
 
 from rclpy.node import Node
@@ -21,7 +20,12 @@ from cnoid_control.ros.loop_runner import LoopRunner
 from cnoid_control.ros.node_parameters import NodeParameters
 from cnoid_control.ros.robot_description import wait_for_robot_description
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
-from cnoid_control.runtime.assembly import make_controllers, make_robot, place_robot
+from cnoid_control.runtime.assembly import (
+    fallback_maker,
+    make_controllers,
+    make_robot,
+    place_robot,
+)
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
@@ -112,7 +116,7 @@ class ControlSession:
                 self.guard,
                 self.safe_state,
                 self.limiter,
-                make_fallback=self._make_fallback if given.safe_state.fallback else None,
+                make_fallback=fallback_maker(config, self.body, self._os),
                 active_control_only=given.active_control_only,
             )
             host.configure()
@@ -151,12 +155,6 @@ class ControlSession:
         body = Body(parse_urdf(text, source, root, self.config.folder), robot.name)
         place_robot(body, robot)
         return body
-
-    def _make_fallback(self) -> ControllerHost:
-        given = self.config.parameters
-        wanted = replace(given, controller=given.safe_state.fallback, other_controllers={})
-        controllers = make_controllers(replace(self.config, parameters=wanted))
-        return ControllerHost(controllers, self.body, self.config.time_step, self._os)
 
     def _initialize(self) -> None:
         request = self.loop.host.initialize()

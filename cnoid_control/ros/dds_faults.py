@@ -57,17 +57,17 @@ def run_dds(fault: DdsFault) -> FaultResult:
     a row that fails is tried again, and the outcome says so.
     """
     result = FaultResult(fault.name, 'dds', None, False, 'the robot was stopped before the fault')
-    for attempt in range(1, ATTEMPTS + 1):
+    attempts = 0
+    while not result.survived and attempts < ATTEMPTS:
+        attempts += 1
         rig = DdsRig(deadman=fault.expect == 'deadman', closed_stdout=fault.closed_stdout)
         try:
             if not rig.is_disturbed:
                 result = _inject(fault, rig)
         finally:
             rig.close()
-        if result.survived:
-            break
-    if attempt > 1:
-        outcome = f'{result.outcome} (attempt {attempt} of {ATTEMPTS})'
+    if attempts > 1:
+        outcome = f'{result.outcome} (attempt {attempts} of {ATTEMPTS})'
         result = dataclasses.replace(result, outcome=outcome)
     return result
 

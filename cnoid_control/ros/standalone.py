@@ -15,7 +15,7 @@ from cnoid_control.body import Body
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.scheduling import CollectorRest
-from cnoid_control.runtime.assembly import make_controllers, make_robot
+from cnoid_control.runtime.assembly import fallback_maker, make_controllers, make_robot
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
@@ -152,6 +152,7 @@ def make_standalone_loop(
                 lambda reason: print(f'error: safe state: {reason}', file=os),
             ),
             CommandLimiter(body, given.limits, config.time_step),
+            make_fallback=fallback_maker(config, body, os),
             tape=Tape(body, detailed_tape),
             active_control_only=given.active_control_only,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -99,6 +101,24 @@ def _make_instance(name: str, controller: type[SimpleController]) -> SimpleContr
         return controller()
     except (Exception, SystemExit) as error:
         raise ControllerRaised(name, '__init__', None, error) from error
+
+
+def fallback_maker(
+    config: RunConfig, body: Body, os: TextIO | None = None
+) -> Callable[[], ControllerHost] | None:
+    """What makes the controller that commands in the safe state; None where there is none.
+
+    Args:
+        config: the configuration.
+        body: body of the hardware.
+        os: stream for messages; the standard error where None.
+    """
+    given = config.parameters
+    if not given.safe_state.fallback:
+        return None
+    wanted = replace(given, controller=given.safe_state.fallback, other_controllers={})
+    changed = replace(config, parameters=wanted)
+    return lambda: ControllerHost(make_controllers(changed), body, config.time_step, os)
 
 
 def make_loop(

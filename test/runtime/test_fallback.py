@@ -9,6 +9,8 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
+from cnoid_control.runtime.assembly import fallback_maker, make_robot
+from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.hosted_controller import HostedController
@@ -134,3 +136,13 @@ def test_the_emergency_stop_has_no_fallback() -> None:
         time.sleep(0.0005)
     assert fallback.ticks == 0
     assert last(loop) == 0.0
+
+
+def test_the_configuration_names_it() -> None:
+    """`safe_state.fallback` makes a host with that controller; without it there is none."""
+    config = load_config('sr1_walk', {'safe_state.fallback': 'sr1_minimum'})
+    body = make_robot(config.parameters.robot, config.folder)
+    make = fallback_maker(config, body)
+    assert make is not None
+    assert [hosted.name for hosted in make().controllers] == ['sr1_minimum']
+    assert fallback_maker(load_config('sr1_walk'), body) is None
