@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body.description import BodyDescription, LinkDescription, Material
+from cnoid_control.body.mesh_reader import Triangles, read_mesh
 from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Mesh, Shape, Sphere
-from cnoid_control.hardware.exceptions import UnknownCollision
+from cnoid_control.hardware.exceptions import SimulationModelError, UnknownCollision
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.hardware.scene_parameters import ObjectParameters
 
@@ -26,6 +28,9 @@ SEEN_GROUP, UNSEEN_GROUP = 1, 3
 ROBOT_PRIORITY, FLOOR_PRIORITY = 1, 2
 
 CONE_SIDES = 24
+
+# More triangles than this MuJoCo does not read from an .stl file.
+STL_FACES = 200_000
 
 
 def quaternion(rotation: np.ndarray) -> np.ndarray:
@@ -46,6 +51,7 @@ class GeometryBuilder:
             UnknownCollision: an entry selects nothing.
         """
         self._spec = spec
+        self._name = description.name
         self._materials = description.materials
         self._parameters = parameters
         known: dict[str, None] = {}
@@ -109,6 +115,8 @@ class GeometryBuilder:
             friction=[material.friction, 0.005, 0.0001],
             priority=ROBOT_PRIORITY,
             solref=[self._parameters.contact_time_constant, 1.0],
+            # The masses are those of the links: what only has a shape weighs nothing.
+            density=0.0,
         )
         self._set_geometry(geom, shape)
 
@@ -132,16 +140,29 @@ class GeometryBuilder:
 
     def _add_mesh(self, solid: Mesh | Cone) -> str:
         mesh = self._spec.add_mesh(name=f'mesh_{len(self._spec.meshes)}')
+        # Masses do not come from shapes, so meshes need not enclose a volume.
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
         if isinstance(solid, Cone):
             mesh.uservert = _cone_vertices(solid)
-        elif solid.path:
+        elif solid.path and _is_known_format(Path(solid.path)):
             mesh.file = solid.path
+            mesh.scale = solid.scale
+        elif solid.path:
+            vertices, faces = self._read(solid.path)
+            mesh.uservert = vertices.ravel().tolist()
+            mesh.userface = faces.ravel().tolist()
             mesh.scale = solid.scale
         else:
             mesh.uservert = list(solid.vertices)
             mesh.userface = list(solid.triangles)
             mesh.scale = solid.scale
         return mesh.name
+
+    def _read(self, path: str) -> Triangles:
+        try:
+            return read_mesh(path)
+        except ValueError as error:
+            raise SimulationModelError(self._name, str(error)) from error
 
     def add_object(self, name: str, thing: ObjectParameters) -> None:
         """Add a thing to the world; one with mass can be moved."""
@@ -179,6 +200,18 @@ def _selectors(link: LinkDescription, shape: Shape) -> list[str]:
     if shape.name:
         names.append(f'{link.name}/{shape.name}')
     return names
+
+
+def _is_known_format(path: Path) -> bool:
+    """Whether MuJoCo reads a mesh file by itself: .obj, .msh and binary .stl."""
+    suffix = path.suffix.lower()
+    if suffix != '.stl':
+        return suffix in ('.obj', '.msh')
+    with path.open('rb') as stream:
+        head = stream.read(84)
+    # A header of 80 bytes and the number of triangles, each of 50 bytes.
+    triangles = int.from_bytes(head[80:], 'little')
+    return 0 < triangles <= STL_FACES and path.stat().st_size == 84 + 50 * triangles
 
 
 def _padded(values: Sequence[float]) -> list[float]:

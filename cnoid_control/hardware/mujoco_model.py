@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+
 import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import LinkDescription
+from cnoid_control.body.kinematic_tree import KinematicTree
 from cnoid_control.hardware.exceptions import SimulationModelError
 from cnoid_control.hardware.mujoco_devices import AMBIENT, HEADLIGHT, DeviceBuilder
 from cnoid_control.hardware.mujoco_geometry import GeometryBuilder, quaternion
+from cnoid_control.hardware.mujoco_inertia import set_inertia
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+
+logger = logging.getLogger(__name__)
+
+WORLD = 'world'
+
+# Half the width of a range whose ends are one in the model: MuJoCo wants two of them.
+LOCKED_SLACK = 1e-6
 
 
 class MujocoModel:
@@ -68,7 +79,7 @@ class MujocoModel:
         self._spec.add_sensor(
             type=mujoco.mjtSensor.mjSENS_FRAMELINACC,
             objtype=mujoco.mjtObj.mjOBJ_XBODY,
-            objname=body.root_link.name,
+            objname=self._bodies[0].name,
         )
         if parameters.floor:
             self._builder.add_floor()
@@ -99,17 +110,21 @@ class MujocoModel:
         tree = self.body.tree
         bodies: list[mujoco.MjsBody] = []
         self._joints: dict[int, mujoco.MjsJoint] = {}
+        below = _masses_below(tree)
         for link, parent, slot in zip(tree.links, tree.parents, tree.joint_slots, strict=True):
             carrier = self._spec.worldbody if parent < 0 else bodies[parent]
+            # MuJoCo's own world has the name that roots of URDF files often have.
+            name = f'link/{link.name}' if link.name == WORLD else link.name
             body = carrier.add_body(
-                name=link.name, pos=link.translation, quat=quaternion(link.rotation)
+                name=name, pos=link.translation, quat=quaternion(link.rotation)
             )
-            if link.mass > 0.0:
-                _set_inertia(body, link)
-            if parent < 0 and self.free_root:
+            is_free = parent < 0 and self.free_root
+            if is_free:
                 body.add_freejoint()
             elif slot >= 0 and link.joint_type.has_displacement:
                 self._joints[slot] = self._add_joint(body, link)
+            moves = is_free or slot in self._joints
+            set_inertia(body, link, carries=moves and below[len(bodies)] > 0.0)
             self._builder.add_shapes(body, link)
             bodies.append(body)
         self._bodies = bodies
@@ -125,7 +140,8 @@ class MujocoModel:
         )
         limited = np.isfinite(link.q_lower) and np.isfinite(link.q_upper)
         if limited and self._parameters.joint_limits:
-            joint.range = [link.q_lower, link.q_upper]
+            slack = LOCKED_SLACK if link.q_lower == link.q_upper else 0.0
+            joint.range = [link.q_lower - slack, link.q_upper + slack]
             joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
         return joint
 
@@ -154,7 +170,16 @@ class MujocoModel:
             )
             limited = np.isfinite(joint.u_lower) and np.isfinite(joint.u_upper)
             if limited and self._parameters.effort_limits:
-                actuator.forcerange = [joint.u_lower, joint.u_upper]
+                slack = 0.0
+                if joint.u_lower == joint.u_upper:
+                    slack = LOCKED_SLACK
+                    logger.warning(
+                        'joint %r has an effort limit of %g: it is not driven, unless '
+                        'effort_limits is false',
+                        joint.joint_name,
+                        joint.u_upper,
+                    )
+                actuator.forcerange = [joint.u_lower - slack, joint.u_upper + slack]
                 actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
 
     def _map(self) -> None:
@@ -168,16 +193,10 @@ class MujocoModel:
             model.dof_damping[dof] = self.body.all_joints[slot].description.damping
 
 
-def _set_inertia(body: mujoco.MjsBody, link: LinkDescription) -> None:
-    inertia = link.inertia
-    body.explicitinertial = True
-    body.mass = link.mass
-    body.ipos = link.center_of_mass
-    body.fullinertia = [
-        inertia[0, 0],
-        inertia[1, 1],
-        inertia[2, 2],
-        inertia[0, 1],
-        inertia[0, 2],
-        inertia[1, 2],
-    ]
+def _masses_below(tree: KinematicTree) -> np.ndarray:
+    """Mass that each link carries, its own not included [kg], shape (num_links,)."""
+    masses = np.zeros(len(tree.links))
+    # Children come behind their parents.
+    for index in range(len(tree.links) - 1, 0, -1):
+        masses[tree.parents[index]] += masses[index] + tree.links[index].mass
+    return masses

@@ -73,7 +73,7 @@ def _collect(bodies: Sequence[Body]) -> _Scene:
                     continue
                 try:
                     solid = tessellate(shape.geometry)
-                except (ValueError, RuntimeError) as error:
+                except ValueError as error:
                     _logger.warning('%s is drawn without a shape: %s', link.name, error)
                     continue
                 local = solid.vertices @ shape.rotation.T + shape.translation

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache, singledispatch
-from typing import NamedTuple
 
 import numpy as np
 
+from cnoid_control.body.mesh_reader import Triangles, read_mesh
 from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Geometry, Mesh, Sphere
 
 SEGMENTS = 32
 RINGS = 12
-
-
-class Triangles(NamedTuple):
-    """A closed surface.
-
-    Attributes:
-        vertices: corner positions in the solid's frame [m], shape (n, 3).
-        faces: corner indices, counter-clockwise seen from outside, shape (m, 3).
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
 
 
 @lru_cache(maxsize=512)
@@ -78,12 +66,7 @@ def _(mesh: Mesh) -> Triangles:
         vertices = np.reshape(mesh.vertices, (-1, 3))
         faces = np.reshape(mesh.triangles, (-1, 3))
     else:
-        import coal
-
-        model = coal.MeshLoader().load(mesh.path)
-        vertices = np.array(model.vertices())
-        corners = [model.tri_indices(i) for i in range(model.num_tris)]
-        faces = np.array([(c[0], c[1], c[2]) for c in corners], dtype=int)
+        vertices, faces = read_mesh(mesh.path)
     return Triangles(vertices * np.array(mesh.scale), faces)
 
 

@@ -81,6 +81,42 @@ def test_mesh_files_are_loaded(tmp_path: Path, simulate: Simulate) -> None:
     assert body.root_link.p[2] == pytest.approx(0.1, abs=2e-3)
 
 
+def test_mesh_formats_that_mujoco_cannot_read_are_loaded(
+    tmp_path: Path, simulate: Simulate
+) -> None:
+    """A mesh as text .stl, which MuJoCo refuses, collides like one given by its corners."""
+    corners = np.array(TETRAHEDRON.vertices).reshape(-1, 3)
+    lines = ['solid thing']
+    for face in np.array(TETRAHEDRON.triangles).reshape(-1, 3):
+        lines += ['facet normal 0 0 0', 'outer loop']
+        lines += ['vertex {} {} {}'.format(*corners[index]) for index in face]
+        lines += ['endloop', 'endfacet']
+    path = tmp_path / 'thing.stl'
+    path.write_text('\n'.join([*lines, 'endsolid thing\n']))
+    body = make_thing(Shape(Mesh(path=str(path))), height=0.102)
+    hardware = simulate(body, make_request(body, {}))
+    tick(hardware, 80)
+    assert body.root_link.p[2] == pytest.approx(0.1, abs=2e-3)
+
+
+def test_broken_mesh_files_are_named(tmp_path: Path, simulate: Simulate) -> None:
+    """A file that holds no mesh is named in the error."""
+    path = tmp_path / 'thing.dae'
+    path.write_text('nothing')
+    with pytest.raises(SimulationModelError, match=r'thing\.dae'):
+        simulate(make_thing(Shape(Mesh(path=str(path)))))
+
+
+def test_flat_meshes_are_only_seen(simulate: Simulate) -> None:
+    """A mesh without a volume can be looked at."""
+    sheet = Mesh(
+        vertices=(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0),
+        triangles=(0, 1, 2, 0, 2, 3),
+    )
+    hardware = simulate(make_thing(Shape(sheet, collision=False)))
+    assert hardware.model.nmesh == 1
+
+
 @pytest.mark.parametrize(
     ('material', 'friction', 'slides'),
     [('', 0.0, False), ('ice', 0.0, True), ('ice', 1.0, False), ('', 0.02, True)],
@@ -209,6 +245,31 @@ def test_joint_and_effort_limits_hold(simulate: Simulate) -> None:
     assert reached[True][1] == pytest.approx(3.0)
     assert reached[False][0] > 0.3
     assert reached[False][1] == pytest.approx(10.0)
+
+
+def test_joints_of_no_range_and_no_effort_stay(simulate: Simulate) -> None:
+    """A joint whose limits are one is locked there; one without effort cannot be driven."""
+    description = make_description(JointType.FIXED)
+    slider, hand = description.links[2], description.links[4]
+    slider.q_lower = slider.q_upper = 0.0
+    hand.u_lower = hand.u_upper = 0.0
+    body = Body(description)
+    hardware = simulate(body, make_request(body), gravity=0.0)
+    for _ in range(100):
+        hardware.read()
+        body.u[:] = [10.0, 10.0, 0.0]
+        hardware.write()
+    assert body.q == pytest.approx(np.zeros(3), abs=2e-3)
+
+
+def test_a_link_may_be_called_world(simulate: Simulate) -> None:
+    """The name of MuJoCo's own world is free for links."""
+    description = make_description(JointType.FIXED)
+    description.links[0].name = description.links[1].parent = 'world'
+    body = Body(description)
+    hardware = simulate(body, make_request(body))
+    tick(hardware, 2)
+    assert hardware.model.njnt == 3
 
 
 def make_crawler() -> Body:
