@@ -74,6 +74,12 @@ class Link:
         self.contact_points: list[ContactPoint] = []
         self._slot = slot
         self._arrays = body.joint_arrays
+        if slot < 0:
+            # Without a joint it has values of its own, which move nothing.
+            self._slot = 0
+            self._arrays = {
+                name: np.array([getattr(description, name, 0.0)]) for name in body.joint_arrays
+            }
 
     # --- the tree -----------------------------------------------------------------------------
 

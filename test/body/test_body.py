@@ -71,6 +71,18 @@ def test_joint_and_arrays_are_one() -> None:
     assert body.joint(3).u == 7.0
 
 
+def test_links_without_a_joint_have_values_of_their_own() -> None:
+    """Joint values of the root and of fixed links are nobody else's, and unlimited."""
+    body = mixed()
+    before = {name: array.copy() for name, array in body.joint_arrays.items()}
+    for link in (body.root_link, body.link('mount')):
+        assert (link.q, link.q_upper, link.u_lower) == (0.0, np.inf, -np.inf)
+        link.q = link.u = 3.0
+        assert link.q == 3.0
+    for name, array in body.joint_arrays.items():
+        np.testing.assert_array_equal(array, before[name])
+
+
 def test_clone_is_equal_and_apart() -> None:
     """A clone has the same state, modes and devices, and shares nothing that changes."""
     body = sr1()
