@@ -27,35 +27,10 @@ from cnoid_control.body.devices import (
     RateGyroSensor,
     VisionSensor,
 )
-from cnoid_control.body.exceptions import InvalidValue, UnknownDeviceType, UnknownLink
+from cnoid_control.body.exceptions import InvalidValue, UnknownLink
 from cnoid_control.body.xml_reader import Element, XmlReader, label, rpy_matrix
 
 logger = logging.getLogger(__name__)
-
-# What other sensors of SDF exist; they have no device here and are passed over.
-OTHER_GAZEBO_SENSORS = frozenset(
-    [
-        'air_pressure',
-        'air_speed',
-        'altimeter',
-        'boundingbox_camera',
-        'contact',
-        'custom',
-        'gps',
-        'logical_camera',
-        'magnetometer',
-        'multicamera',
-        'navsat',
-        'none',
-        'rfid',
-        'rfidtag',
-        'segmentation_camera',
-        'sonar',
-        'thermal_camera',
-        'wireless_receiver',
-        'wireless_transmitter',
-    ]
-)
 
 Devices = dict[str, tuple[str, Device]]
 
@@ -63,9 +38,11 @@ Devices = dict[str, tuple[str, Device]]
 def read_devices(reader: XmlReader, description: BodyDescription) -> Devices:
     """Name of the link and device for every sensor tag, by the sensor's name.
 
+    Gazebo's sensors that no device stands for, and those on links that do not exist, are passed
+    over with a warning: they are no reason to refuse a robot.
+
     Raises:
-        UnknownDeviceType: a Gazebo sensor type that does not exist.
-        UnknownLink: a sensor on a link that does not exist.
+        UnknownLink: a ros2_control sensor on a link that does not exist.
     """
     devices: Devices = {}
     link_of = {link.joint_name: link.name for link in description.links}
@@ -73,32 +50,32 @@ def read_devices(reader: XmlReader, description: BodyDescription) -> Devices:
     for gazebo in reader.root.findall('gazebo'):
         for sensor in gazebo.findall('sensor'):
             name = reader.text(sensor, 'name', sensor)
-            reference = reader.text(gazebo, 'reference', gazebo)
-            if reference not in link_of:
-                raise UnknownLink(reference, link_of, reader.source)
-            device = _gazebo_device(reader, sensor, name)
-            if device is not None:
-                devices[name] = (link_of[reference], device)
+            reference = gazebo.get('reference', '')
+            kind = sensor.get('type', '')
+            if kind not in GAZEBO_SENSORS or reference not in link_of:
+                logger.warning(
+                    '%s: sensor %r of type %r on link %r is passed over',
+                    reader.source,
+                    name,
+                    kind,
+                    reference,
+                )
+                continue
+            devices[name] = (link_of[reference], _gazebo_device(reader, sensor, name))
     for sensor in reader.root.iterfind('ros2_control/sensor'):
         name = reader.text(sensor, 'name', sensor)
         if name in devices:
             link, device = devices[name]
             devices[name] = (link, _narrow(device, sensor))
             continue
-        device = _ros2_control_device(sensor, name)
-        if device is not None:
-            devices[name] = (_link_of_sensor(reader, sensor, description, link_of), device)
+        narrow = _ros2_control_device(sensor, name)
+        if narrow is not None:
+            devices[name] = (_link_of_sensor(reader, sensor, description, link_of), narrow)
     return devices
 
 
-def _gazebo_device(reader: XmlReader, sensor: Element, name: str) -> Device | None:
-    kind = sensor.get('type', '')
-    if kind in OTHER_GAZEBO_SENSORS:
-        return None
-    if kind not in GAZEBO_SENSORS:
-        known = sorted({*GAZEBO_SENSORS, *OTHER_GAZEBO_SENSORS})
-        raise UnknownDeviceType(name, kind, known, reader.source)
-    device = GAZEBO_SENSORS[kind](reader, sensor, name)
+def _gazebo_device(reader: XmlReader, sensor: Element, name: str) -> Device:
+    device = GAZEBO_SENSORS[sensor.get('type', '')](reader, sensor, name)
     pose = sensor.find('pose')
     if pose is not None:
         values = reader.parse_vector(pose.text, sensor, 'pose', 6)

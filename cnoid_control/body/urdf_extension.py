@@ -150,7 +150,9 @@ class UrdfExtension:
             friction = gazebo.find('mu1')
             reference = gazebo.get('reference', '')
             if friction is not None and reference in links:
-                value = reader.parse_number(friction.text, gazebo, 'mu1')
+                # Old files have <mu1 value="1.0"/>.
+                text = friction.get('value', friction.text)
+                value = reader.parse_number(text, gazebo, 'mu1')
                 description.materials[reference] = Material(friction=value)
                 links[reference].material = reference
         for element in self._elements('material'):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.urdf_devices import read_devices
 from cnoid_control.body.urdf_extension import UrdfExtension
 from cnoid_control.body.urdf_shapes import read_colors, read_shapes
-from cnoid_control.body.xml_reader import Element, XmlReader
+from cnoid_control.body.xml_reader import Element, XmlReader, label
+
+logger = logging.getLogger(__name__)
 
 JOINT_TYPES = {
     'revolute': JointType.REVOLUTE,
@@ -38,7 +41,9 @@ def parse_urdf(
 
     Joint ids follow the order of the moving joints in the file, mimic joints left out, unless the
     file's `<cnoid_control>` element gives them. A massless root link named `world` stands for the
-    world: the joint to its child says how the root is held, and where it is by default.
+    world: the joint to its child says how the root is held, and where it is by default. A joint
+    with a `<limit>` that gives neither end of the range is taken to be unlimited: the 0 of both
+    that URDF asks for would lock it.
 
     Args:
         text: the URDF.
@@ -63,6 +68,7 @@ def parse_urdf(
         link.shapes = read_shapes(reader, element, colors, folder)
         links[link.name] = link
     _read_joints(reader, links)
+    _drop_negative_moments(links, source)
     description = BodyDescription(robot.get('name', ''), list(links.values()), source=source)
     _take_out_world(description)
     _read_ros2_control_joints(reader, description)
@@ -127,8 +133,7 @@ def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> N
     limit = element.find('limit')
     if limit is not None:
         if kind != 'continuous':
-            link.q_lower = reader.number(limit, 'lower')
-            link.q_upper = reader.number(limit, 'upper')
+            _read_range(reader, element, limit, link)
         link.u_upper = reader.number(limit, 'effort', np.inf)
         link.u_lower = -link.u_upper
         link.dq_upper = reader.number(limit, 'velocity', np.inf)
@@ -146,12 +151,43 @@ def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> N
         link.damping = reader.number(dynamics, 'damping')
         link.friction = reader.number(dynamics, 'friction')
     mimic = element.find('mimic')
-    if mimic is not None:
+    # Files of a robot with some joints fixed still have the tags of the moving ones.
+    if mimic is not None and link.joint_type.has_displacement:
         link.mimic = Mimic(
             reader.text(mimic, 'joint', element),
             reader.number(mimic, 'multiplier', 1.0),
             reader.number(mimic, 'offset', 0.0),
         )
+
+
+def _read_range(reader: XmlReader, joint: Element, limit: Element, link: LinkDescription) -> None:
+    if limit.get('lower') is None and limit.get('upper') is None:
+        if link.joint_type.has_displacement:
+            logger.warning(
+                '%s: %s has no range; it is taken to be unlimited', reader.source, label(joint)
+            )
+        return
+    link.q_lower = reader.number(limit, 'lower')
+    link.q_upper = reader.number(limit, 'upper')
+
+
+def _drop_negative_moments(links: dict[str, LinkDescription], source: str) -> None:
+    """Take negative moments of inertia of links that are fixed to others for none.
+
+    They are slips in the values of covers and antennas, and nothing that moves hangs on them.
+    """
+    for link in links.values():
+        if link.joint_type is not JointType.FIXED or not np.isfinite(link.inertia).all():
+            continue
+        moments, axes = np.linalg.eigh(link.inertia)
+        if moments[0] < -1e-9 * abs(moments[2]) - 1e-15:
+            logger.warning(
+                '%s: link %r has moments of inertia %s; negative ones are taken for 0',
+                source,
+                link.name,
+                moments.tolist(),
+            )
+            link.inertia = axes @ np.diag(np.maximum(moments, 0.0)) @ axes.T
 
 
 def _take_out_world(description: BodyDescription) -> None:

@@ -102,8 +102,11 @@ class XmlReader:
             InvalidValue: it is not one.
         """
         try:
-            return int(text or '')
-        except ValueError:
+            # Many a file has 640.0 for 640.
+            number = float(text or '')
+            if number == int(number):
+                return int(number)
+        except (ValueError, OverflowError):
             pass
         raise InvalidValue(label(element), key, text, 'a whole number', self.source)
 

@@ -127,16 +127,6 @@ BAD_URDF = {
         exceptions.PathOutsidePackage,
         'leads out',
     ),
-    'unknown sensor': (
-        '<link name="a"/><gazebo reference="a"><sensor name="s" type="nose"/></gazebo>',
-        exceptions.UnknownDeviceType,
-        "'s'.*'nose'.*camera",
-    ),
-    'sensor nowhere': (
-        '<link name="a"/><gazebo reference="x"><sensor name="s" type="imu"/></gazebo>',
-        exceptions.UnknownLink,
-        "'x'.*a",
-    ),
     'unknown device': (
         '<link name="a"/><cnoid_control><device name="d" type="Nose" link="a"/></cnoid_control>',
         exceptions.UnknownDeviceType,

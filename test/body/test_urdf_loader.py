@@ -155,6 +155,68 @@ def test_lidar() -> None:
     np.testing.assert_allclose(-sensor.R_optical[:, 2], [1.0, 0.0, 0.0], atol=1e-12)
 
 
+def test_what_no_device_stands_for_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    """Sensors of unknown types or on unknown links are told of; the others are there."""
+    body = robot(
+        '<gazebo reference="arm"><sensor name="smell" type="nose"/>'
+        '<sensor name="imu" type="imu"/></gazebo>'
+        '<gazebo reference="leg"><sensor name="lost" type="imu"/></gazebo>'
+    )
+    assert [device.name for device in body.devices] == ['imu']
+    assert "'smell' of type 'nose'" in caplog.text
+    assert "'lost' of type 'imu' on link 'leg'" in caplog.text
+
+
+def test_old_and_sloppy_gazebo_tags() -> None:
+    """Friction as an attribute, and counts with a decimal point, are understood."""
+    body = robot(
+        '<gazebo reference="arm"><mu1 value="0.8"/>'
+        '<sensor name="eye" type="camera"><camera><image><width>64.0</width></image></camera>'
+        '</sensor></gazebo>'
+    )
+    assert body.description.materials[body.link('arm').description.material].friction == 0.8
+    assert body.devices_of(Camera)[0].width == 64
+
+
+def test_joint_without_a_range_is_unlimited(caplog: pytest.LogCaptureFixture) -> None:
+    """A limit of effort and velocity alone does not lock the joint; one end alone is 0."""
+    tips = ''.join(
+        f'<link name="{name}">{INERTIAL}</link><joint name="{name}" type="revolute">'
+        f'<parent link="arm"/><child link="{name}"/>'
+        f'<limit {ends} effort="1" velocity="2"/></joint>'
+        for name, ends in (('free', ''), ('half', 'upper="1"'))
+    )
+    body = robot(tips)
+    assert (body.joint('free').q_lower, body.joint('free').q_upper) == (-math.inf, math.inf)
+    assert (body.joint('half').q_lower, body.joint('half').q_upper) == (0.0, 1.0)
+    assert body.joint('free').u_upper == 1.0
+    assert "'free'" in caplog.text
+    assert "'half'" not in caplog.text
+
+
+def test_fixed_joints_mimic_nothing() -> None:
+    """The mimic tag of a joint that was fixed moves no other joint."""
+    body = robot(
+        f'<link name="tip">{INERTIAL}</link><joint name="finger" type="fixed">'
+        '<parent link="arm"/><child link="tip"/><mimic joint="elbow" multiplier="2"/></joint>'
+    )
+    body.q[:] = 0.25
+    body.calc_forward_kinematics()
+    assert body.q.tolist() == [0.25]
+
+
+def test_slips_in_the_inertia_of_fixed_links(caplog: pytest.LogCaptureFixture) -> None:
+    """A negative moment of a fixed link counts as none; the others stay."""
+    body = robot(
+        '<link name="cover"><inertial><mass value="0.1"/><inertia ixx="0.1" ixy="0.2" ixz="0" '
+        'iyy="0.1" iyz="0" izz="0.3"/></inertial></link><joint name="screw" type="fixed">'
+        '<parent link="arm"/><child link="cover"/></joint>'
+    )
+    moments = np.linalg.eigvalsh(body.link('cover').I)
+    np.testing.assert_allclose(moments, [0.0, 0.3, 0.3], atol=1e-12)
+    assert "'cover'" in caplog.text
+
+
 def test_same_visual_and_collision_are_one_shape() -> None:
     """A shape that is seen and collides alike is one shape."""
     shapes = load_body(SR1).link('LLEG_ANKLE_R').description.shapes
