@@ -31,6 +31,7 @@ class LinkOutputs:
         self._root_armature = mapping.model.dof_armature[:6].copy()
         self._imposed = False
         self._wrench_links = np.zeros(0, dtype=np.intp)
+        self._pushes = False
         self.active = False
 
     def open(self, request: IORequest) -> None:
@@ -65,6 +66,7 @@ class LinkOutputs:
         self._written = np.zeros((len(links), 6))
         self._acting = np.zeros((len(links), 6))
         self._data.xfrc_applied[:] = 0.0
+        self._pushes = False
         self.active = self._imposed or bool(links)
         if self.active:
             self.write()
@@ -105,7 +107,8 @@ class LinkOutputs:
     def apply(self) -> None:
         """Put the acting commands into the coming physics step."""
         data = self._data
-        if self._wrench_links.size:
+        pushes = self._wrench_links.size > 0 and bool(self._acting.any())
+        if pushes:
             # MuJoCo wants the torque about the centre of mass, the body has it about the origin.
             centers = data.xipos[self._wrench_bodies]
             force = self._acting[:, :3]
@@ -113,6 +116,9 @@ class LinkOutputs:
             data.xfrc_applied[self._wrench_bodies, 3:] = self._acting[:, 3:] - np.cross(
                 centers, force
             )
+        elif self._pushes:
+            data.xfrc_applied[self._wrench_bodies] = 0.0
+        self._pushes = pushes
         if self._imposed:
             step = self._model.opt.timestep
             # The force that brings the heavy root to its velocity within the step.
