@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV
 from cnoid_control.runtime.commands import Commands
 
 # Highest frequency of the held joints, in radians a control period: far from where the delay of
@@ -60,9 +61,10 @@ class Hold:
         self.q[:] = np.where(np.isfinite(body.q), body.q, body.q_target)
         self.q[~np.isfinite(self.q)] = 0.0
         self._with_pid[:] = [StateFlag.JOINT_PID in joint.actuation_mode for joint in body.joints]
-        self._without_effort[:] = self._with_pid | [
+        self._without_effort[:] = [
             not joint.actuation_mode & StateFlag.JOINT_EFFORT for joint in body.joints
         ]
+        self._without_effort |= self._with_pid
         inertia = self._joint_inertia()
         self.kp[:] = np.where(self._given_kp > 0.0, self._given_kp, inertia * self._frequency**2)
         self.kd[:] = np.where(
@@ -113,11 +115,17 @@ class Hold:
         held = np.zeros(body.num_all_joints)
         held[: body.num_joints] = self.q
         q = pin.neutral(body.model)
-        q[-len(slots) :] = held[slots]
+        q[ROOT_NQ:] = held[slots]
         upper = np.triu(pin.crba(body.model, self._data, q))
         mass = upper + np.triu(upper, 1).T
-        root = mass.shape[0] - len(slots) if body.is_fixed_root else 0
-        inverse = np.linalg.inv(mass[root:, root:])
+        if body.is_fixed_root:
+            mass = mass[ROOT_NV:, ROOT_NV:]
+        try:
+            inverse = np.linalg.inv(mass)
+        except np.linalg.LinAlgError:
+            # Something without mass moves; what has a mass is held all the same.
+            inverse = np.linalg.pinv(mass, hermitian=True)
+        yielding = np.diagonal(inverse)[mass.shape[0] - len(slots) :]
         inertia = np.zeros(body.num_all_joints)
-        inertia[slots] = 1.0 / np.diagonal(inverse)[-len(slots) :]
+        inertia[slots] = np.divide(1.0, yielding, out=np.zeros(len(slots)), where=yielding > 0.0)
         return inertia[: body.num_joints]

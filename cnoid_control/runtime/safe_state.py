@@ -118,15 +118,10 @@ class SafeState:
             return False
         self.reason = ''
         self.is_estop = False
-        self._takeover_time = 0.0
-        self._hold.grab()
-        return True
-
-    def take_over(self) -> None:
-        """Begin a take-over from the measured state, as after a reset."""
         self._effort = self.parameters.effort
         self._takeover_time = 0.0
         self._hold.grab()
+        return True
 
     def apply(self, dt: float, fresh: bool = True) -> None:
         """Replace the body's commands while engaged; mix them while a controller takes over.

@@ -201,3 +201,19 @@ def test_pid_actuators_hold_damp_or_let_go(effort: str, stiff: int, damped: int)
         state.apply(DT)
     assert (body.kp.tolist(), body.ki.tolist()) == ([70.0] * 3, [5.0] * 3)
     assert body.u.tolist() == [11.0] * 3
+
+
+def test_bodies_without_joints_or_mass_can_be_held() -> None:
+    """A single link, and joints that carry nothing, do not stop the robot from being held."""
+    single = '<robot name="box"><link name="box"><inertial><mass value="1"/>'
+    single += '<inertia ixx="1" iyy="1" izz="1"/></inertial></link></robot>'
+    Hold(Body(parse_urdf(single, 'box')), DT).grab()
+    light = ''.join(
+        f'<link name="l{i}"/><joint name="j{i}" type="continuous"><parent link="base"/>'
+        f'<child link="l{i}"/></joint>'
+        for i in range(2)
+    )
+    body = Body(parse_urdf(f'<robot name="star"><link name="base"/>{light}</robot>', 'star'))
+    hold = Hold(body, DT)
+    hold.grab()
+    assert hold.kp.tolist() == [0.0, 0.0]
