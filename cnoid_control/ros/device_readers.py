@@ -56,9 +56,10 @@ class DeviceReader(TopicReader):
 
     def _apply(self) -> str:
         problem = ''
+        now = time.monotonic()
         for device, feed in self.devices:
             if feed.apply(device, self.decoder):
-                self._arrivals[device.name] = time.monotonic()
+                self._arrivals[device.name] = now
                 self._received(device.name)
                 device.notify_state_change()
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -49,17 +50,17 @@ def _imu(device: Imu, decoder: ImuDecoder) -> bool:
 
 def _gyro(device: Imu | RateGyroSensor, decoder: ImuDecoder) -> bool:
     device.w[:] = decoder.angular_velocity
-    return decoder.has_angular_velocity and bool(np.isfinite(device.w).all())
+    return decoder.has_angular_velocity and math.isfinite(device.w.dot(device.w))
 
 
 def _acceleration(device: Imu | AccelerationSensor, decoder: ImuDecoder) -> bool:
     device.dv[:] = decoder.linear_acceleration
-    return decoder.has_linear_acceleration and bool(np.isfinite(device.dv).all())
+    return decoder.has_linear_acceleration and math.isfinite(device.dv.dot(device.dv))
 
 
 def _force(device: ForceSensor, decoder: WrenchDecoder) -> bool:
     device.F[:] = decoder.numbers
-    return bool(np.isfinite(device.F).all())
+    return math.isfinite(device.F.dot(device.F))
 
 
 def _camera(device: Camera, decoder: ImageDecoder) -> bool:

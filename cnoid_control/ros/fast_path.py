@@ -100,16 +100,13 @@ class DirectInbox:
         if taken is None:
             return None
         data, info = taken
-        self._count(info)
-        return bytes(data)
-
-    def _count(self, info: Any) -> None:
-        # A new publisher begins to count anew.
-        sequence = info.get('publication_sequence_number', 0)
-        if self._sequence and sequence > self._sequence + 1:
+        # The publisher counts its messages; a new publisher begins to count anew.
+        sequence = info.get('publication_sequence_number') or 0
+        if sequence != self._sequence + 1 and 0 < self._sequence < sequence:
             self.lost += sequence - self._sequence - 1
         self._sequence = sequence
         self.sent_at = info.get('source_timestamp', 0)
+        return data  # type: ignore[no-any-return]
 
     def wait(self, timeout: float) -> None:
         """Sleep until there is a message, `wake` is called, or the time-out [s] is over."""

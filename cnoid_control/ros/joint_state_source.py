@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -83,7 +84,7 @@ class JointStateSource:
             return False
         q = decoder.position if self._all_needed else decoder.position[self._needed]
         # A sum is finite only where all are: cheaper than looking at each.
-        if not np.isfinite(q.dot(q)):
+        if not math.isfinite(q.dot(q)):
             self._pass_over('unknown', self._unknown())
             return False
         stamp = decoder.stamp
