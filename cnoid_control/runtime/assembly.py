@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -17,10 +17,10 @@ from cnoid_control.hardware.registry import create_hardware
 from cnoid_control.parameters.exceptions import ParameterOutOfRange
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.registry import find_controller
-from cnoid_control.runtime.config import RobotParameters, RunConfig
+from cnoid_control.runtime.config import OtherController, RobotParameters, RunConfig
 from cnoid_control.runtime.exceptions import ControllerRaised, UnknownParentController
 from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.hosted_controller import HostedController, check_options
 from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.tape import Tape
@@ -74,6 +74,8 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
     main = config.controller_name
     types = {main: config.parameters.controller}
     others = config.parameters.other_controllers
+    if main in others:
+        raise ParameterOutOfRange('other_controllers', main, 'it is the main controller')
     types |= {name: other.type or name for name, other in others.items()}
     hosted = {
         name: HostedController(
@@ -83,17 +85,30 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
         )
         for name, type_ in types.items()
     }
+    for name, options in config.options.items():
+        if name not in hosted:
+            # It waits for a swap, where a mistake would be found too late.
+            check_options(name, find_controller(name, config.folder), options)
     top = [hosted[main]]
     for name, other in others.items():
         if not other.parent:
             top.append(hosted[name])
-        elif other.parent not in hosted or other.parent == name:
-            raise UnknownParentController(
-                name, other.parent, [key for key in hosted if key != name]
-            )
-        else:
+        elif other.parent in hosted and not _is_own_ancestor(name, others):
             hosted[other.parent].children.append(hosted[name])
+        else:
+            known = [key for key in hosted if key != name]
+            raise UnknownParentController(name, other.parent, known)
     return top
+
+
+def _is_own_ancestor(name: str, others: Mapping[str, OtherController]) -> bool:
+    """Whether a controller is its own ancestor."""
+    parent = others[name].parent
+    for _ in others:
+        if parent == name:
+            return True
+        parent = others[parent].parent if parent in others else ''
+    return False
 
 
 def _make_instance(name: str, controller: type[SimpleController]) -> SimpleController:

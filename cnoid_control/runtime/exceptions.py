@@ -63,12 +63,12 @@ class NoControllerLeft(CnoidControlError):
 
 
 class UnknownParentController(CnoidControlError):
-    """A sub-controller of a controller that does not exist."""
+    """A sub-controller of a controller that does not exist, or that is below it."""
 
     def __init__(self, name: str, parent: str, known: Iterable[str]) -> None:
         """Name the sub-controller, its parent and the controllers that exist."""
         super().__init__(
-            f'sub-controller {name!r} has unknown parent {parent!r}; '
+            f'sub-controller {name!r} has parent {parent!r}, which does not exist or is below it; '
             f'choose from: {", ".join(known)}'
         )
 
