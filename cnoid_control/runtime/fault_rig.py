@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -29,6 +30,8 @@ DEVICES = ('WaistIMU', 'LeftAnkleForceSensor', 'RightAnkleForceSensor')
 # SR1's limits as its model states them, for a check that does not ask the limiter.
 MAX_EFFORT = 500.0
 STANDING_HEIGHT = 0.6
+# Longest time for which a thread keeps the interpreter when others want it [s].
+SWITCH_INTERVAL = 5e-5
 
 
 class BreakableRobot:
@@ -165,6 +168,10 @@ class EmbeddedRig:
         self.guard.start()
         for _ in range(round(1.0 / dt)):
             self.loop.step()
+        # A controller that loops must not keep the interpreter from the monitor for long.
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        self.undo.append(lambda: sys.setswitchinterval(interval))
         self.loop.start_monitor()
 
     @property
