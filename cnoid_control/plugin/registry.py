@@ -119,12 +119,15 @@ def _load_file(name: str, path: Path) -> ModuleType:
     if not path.is_file() or spec is None or spec.loader is None:
         raise ControllerImportError(name, f'there is no file {path}')
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up while the class statement runs.
+    # Dataclasses look their module up while the class statement runs, and when options are read.
+    before = sys.modules.get(module_name)
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
+        if before is not None:
+            sys.modules[module_name] = before
         raise ControllerImportError(name, traceback.format_exc()) from error
     return module
 

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from cnoid_control.controllers.sr1_minimum import SR1MinimumController
+from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin.exceptions import (
     ControllerImportError,
     NotAController,
@@ -122,3 +123,21 @@ def test_missing_module_or_file_is_an_import_error(name):
 def test_name_in_a_run(controller, name):
     """An entry point's own name, or the class's in snake case."""
     assert instance_name(controller) == name
+
+
+def test_a_failed_reload_leaves_the_old_class_whole(tmp_path):
+    """Options of a controller that runs are still understood when its file no longer loads."""
+    path = tmp_path / 'mine.py'
+    path.write_text(
+        'from __future__ import annotations\n'
+        'from dataclasses import dataclass\n'
+        'from cnoid_control import SimpleController\n'
+        '@dataclass\nclass Part:\n    gain: float = 1.0\n'
+        '@dataclass\nclass Options:\n    part: Part\n'
+        'class Mine(SimpleController):\n    Parameters = Options\n'
+    )
+    mine = find_controller(f'{path}:Mine')
+    path.write_text('class Mine(')
+    with pytest.raises(ControllerImportError):
+        find_controller(f'{path}:Mine')
+    assert parse_parameters(mine.Parameters, {'part': {'gain': 2.0}}).part.gain == 2.0
