@@ -111,9 +111,13 @@ def _read_vision(node: BodyNode, device: VisionSensor) -> None:
     device.optical_frame = frames[name]
 
 
-def _camera(node: BodyNode) -> Device:
+def _range_camera(node: BodyNode) -> Device:
+    return _camera(node, 'DEPTH')
+
+
+def _camera(node: BodyNode, usual: str = 'COLOR') -> Device:
     name = node.text('name')
-    picture = node.text('format', 'DEPTH' if node.text('type') == 'RangeCamera' else 'COLOR')
+    picture = node.text('format', usual)
     device: Camera
     if picture in RANGE_FORMATS:
         device = RangeCamera(name)
@@ -197,7 +201,7 @@ DEVICES: dict[str, Callable[[BodyNode], Device]] = {
     'IMU': _imu,
     'Imu': _imu,
     'Camera': _camera,
-    'RangeCamera': _camera,
+    'RangeCamera': _range_camera,
     'RangeSensor': _range_sensor,
     'Light': _light,
     'PointLight': _point_light,

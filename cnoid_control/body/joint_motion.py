@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def _load_compact(path: Path) -> JointMotion:
             )
     except OSError as error:
         raise MotionError(str(path), error.strerror or str(error)) from error
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise MotionError(str(path), f'is not a compact joint motion: {error}') from error
 
 
@@ -112,7 +113,7 @@ def _fastest_loader() -> Any:
 
 def _parse_sequence(content: Any, source: str) -> JointMotion:
     components = content.get('components') if isinstance(content, dict) else None
-    for component in components or [content]:
+    for component in components if isinstance(components, list) else [content]:
         if isinstance(component, dict) and (
             component.get('content') in JOINT_CONTENTS
             or component.get('purpose') in JOINT_CONTENTS
@@ -128,9 +129,10 @@ def _parse_sequence(content: Any, source: str) -> JointMotion:
         frame_rate = float(rate)
     except (KeyError, TypeError, ValueError) as error:
         raise MotionError(source, f'has frames or a rate that cannot be used: {error}') from error
-    if _value(component, 'has_frame_time', 'hasFrameTime') or _value(
+    timed = _value(component, 'has_frame_time', 'hasFrameTime') or _value(
         content, 'has_frame_time', 'hasFrameTime'
-    ):
+    )
+    if timed and q.ndim == 2:
         q = q[:, 1:]
     if q.ndim != 2 or not q.size or not np.all(np.isfinite(q)) or not frame_rate > 0.0:
         raise MotionError(source, f'has frames of shape {q.shape} at {frame_rate} Hz')

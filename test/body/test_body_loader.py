@@ -205,3 +205,10 @@ def test_other_model_file(tmp_path: Path) -> None:
 def test_root_can_be_fixed_on_loading() -> None:
     """The caller's choice of root prevails over the file's."""
     assert load_body(HERE / 'full.body', root=JointType.FIXED).is_fixed_root
+
+
+def test_devices_by_type_are_what_their_key_says() -> None:
+    """A range camera is one in the short form too, where the type is the key."""
+    text = 'links:\n- name: a\n  elements:\n    RangeCamera: {name: eye}\n'
+    (_, device), *_ = parse_body(text, 'a.body', HERE).devices
+    assert isinstance(device, RangeCamera)

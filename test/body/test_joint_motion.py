@@ -86,6 +86,14 @@ def test_shipped_motions_are_sr1s() -> None:
         ('b.seq', '[1, 2', 'is not YAML'),
         ('c.seq', 'content: JointDisplacement\nframeRate: 1\nframes: [[1], [1, 2]]', 'frames'),
         ('d.npz', 'PK', 'not a compact joint motion'),
+        ('d.npz', '', 'not a compact joint motion'),
+        ('d.npz', 'PK\x03\x04 cut off', 'not a compact joint motion'),
+        ('f.seq', 'components: 3', 'no component of content JointDisplacement'),
+        (
+            'g.seq',
+            'content: JointPosition\nhasFrameTime: true\nframeRate: 1\nframes: []',
+            'frames of shape',
+        ),
         ('e.seq', None, 'No such file'),
     ],
 )
