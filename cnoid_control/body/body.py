@@ -197,6 +197,18 @@ class Body(BodyMotion):
             raise UnknownJoint(key, self._joint_of_name, self.name)
         return found
 
+    def joint_ids(self, names: Iterable[str]) -> np.ndarray:
+        """Ids of joints by their names, to index `q` and the other arrays with.
+
+        Raises:
+            UnknownJoint: one does not exist, or has no id.
+        """
+        ids = [(name, self.joint(name).joint_id) for name in names]
+        for name, joint_id in ids:
+            if joint_id < 0:
+                raise UnknownJoint(name, self.joint_names, self.name)
+        return np.array([joint_id for _, joint_id in ids], dtype=np.intp)
+
     def joint_group(self, name: str) -> JointGroup:
         """Joint group by its name; 'all' has all joints with an id, in the order of their ids.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from cnoid_control.body import StateFlag
 from cnoid_control.body.exceptions import UnknownJoint
 from cnoid_control.controllers.sub_controllers import SHARED, Reference
@@ -36,19 +34,19 @@ class PartController(SimpleController):
             print(f'{io.controller_name} must be a sub-controller of sub_controllers', file=io.os)
             return False
         self.reference: Reference = reference
+        named = self.parameters.joints or [name for name in io.body.joint_names if name]
         try:
-            joints = [io.body.joint(name) for name in self.parameters.joints] or io.body.joints
+            self.ids = io.body.joint_ids(named)
         except UnknownJoint as error:
             print(error, file=io.os)
             return False
         torque = self.parameters.mode == 'torque'
-        for joint in joints:
+        for joint in map(io.body.joint, named):
             io.enable_output(
                 joint, StateFlag.JOINT_TORQUE if torque else StateFlag.JOINT_DISPLACEMENT
             )
             io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
             self.reference.followers.add(joint.joint_name)
-        self.ids = np.array([joint.joint_id for joint in joints], dtype=np.intp)
         return True
 
     def control(self) -> bool:

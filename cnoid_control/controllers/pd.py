@@ -137,11 +137,11 @@ def _gain(body: Body, name: str, parameters: PDParameters) -> np.ndarray:
     return gain
 
 
-def _joints(body: Body, option: str, name: str) -> list[int]:
+def _joints(body: Body, option: str, name: str) -> np.ndarray:
     """Ids of the joints of a group, or of one joint."""
     if name in body.joint_groups:
-        return [body.joint(joint).joint_id for joint in body.joint_groups[name].joint_names]
+        return body.joint_ids(body.joint_groups[name].joint_names)
     if name in body.joint_names:
-        return [body.joint(name).joint_id]
+        return body.joint_ids([name])
     listed = ', '.join([*body.joint_groups, *body.joint_names])
     raise ParameterOutOfRange(f'{option}.{name}', name, f'choose from: {listed}')

@@ -107,10 +107,9 @@ class KinematicHardware:
         self._request = request
         self._positions = self._slots(StateFlag.JOINT_DISPLACEMENT)
         self._velocities = self._slots(StateFlag.JOINT_VELOCITY)
-        self._at_once = np.zeros(self._q.size, dtype=bool)
-        self._at_once[
-            [body.tree.joint_slots[body.link(name).index] for name in request.no_delay]
-        ] = True
+        slots = [body.tree.joint_slots[body.link(name).index] for name in request.no_delay]
+        # The root has none.
+        self._at_once = np.isin(np.arange(self._q.size), slots)
         self._root_mode = request.outputs.get(body.root_link.name, StateFlag.NONE)
         self._root_at_once = body.root_link.name in request.no_delay
         self._joint_errors = [

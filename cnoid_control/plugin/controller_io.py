@@ -89,6 +89,8 @@ class ControllerIO(ControllerConfig):
             self.device_inputs.add(target.name)
             return
         self._check_link(target)
+        if _is_hole(target):
+            return
         if flags is None:
             flags = _default_input(target)
         self.inputs[target.name] = self.inputs.get(target.name, StateFlag.NONE) | flags
@@ -109,7 +111,7 @@ class ControllerIO(ControllerConfig):
             link.actuation_mode = StateFlag(flags)
         if flags is not None and not flags:
             self.outputs.discard(link.name)
-        else:
+        elif not _is_hole(link):
             self.outputs.add(link.name)
 
     def get_or_create_shared_object(self, name: str, factory: Callable[[], SharedT]) -> SharedT:
@@ -152,6 +154,11 @@ class ControllerIO(ControllerConfig):
     def _check_device(self, device: Device) -> None:
         if not any(device is own for own in self.body.devices):
             raise ForeignLink(device, self.controller_name)
+
+
+def _is_hole(link: Link) -> bool:
+    """Whether a link only fills a hole in the joint ids: there is nothing to read or command."""
+    return link.index < 0
 
 
 def _default_input(link: Link) -> StateFlag:

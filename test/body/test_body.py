@@ -49,6 +49,14 @@ def test_holes_and_virtual_joints() -> None:
     assert body.q.tolist() == [0.0, 0.0, 0.0]
 
 
+def test_joint_ids_by_name() -> None:
+    """Ids come in the order of the names; a joint without one is refused."""
+    body = with_hole()
+    assert body.joint_ids(['a', 'b']).tolist() == [2, 0]
+    with pytest.raises(UnknownJoint, match="'virtual'"):
+        body.joint_ids(['a', 'virtual'])
+
+
 def test_unknown_names() -> None:
     """A link or joint that does not exist is refused with the names that do."""
     body = mixed()

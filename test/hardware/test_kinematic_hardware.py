@@ -197,3 +197,21 @@ def test_eyes_move_with_a_bolted_root() -> None:
     hardware.read()
     assert body.devices_of(RangeSensor)[0].range_data[1] == pytest.approx(1.8)
     hardware.close()
+
+
+def test_no_delay_of_the_root_is_its_own(free_arm: Body) -> None:
+    """A root without delay leaves the joints theirs, and needs no joints at all."""
+    outputs = dict.fromkeys(('upper', 'slider', 'hand'), StateFlag.JOINT_DISPLACEMENT)
+    root = {'base': StateFlag.LINK_POSITION}
+    hardware = start(free_arm, IORequest(outputs=outputs | root, no_delay={'base'}))
+    hardware.read()
+    before = free_arm.q.copy()
+    free_arm.q_target[:] = before + 0.1
+    free_arm.root_link.p = [1.0, 2.0, 3.0]
+    hardware.write()
+    hardware.read()
+    np.testing.assert_array_equal(free_arm.q, before)
+    np.testing.assert_array_equal(free_arm.root_link.p, [1.0, 2.0, 3.0])
+    lonely = make_description(JointType.FREE)
+    del lonely.links[1:]
+    start(Body(lonely), IORequest(outputs=root, no_delay={'base'}))

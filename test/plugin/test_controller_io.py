@@ -118,3 +118,17 @@ def test_log_keeps_a_copy(io):
     io.log('error', values)
     values[:] = 0.0
     np.testing.assert_array_equal(io.log_fields['error'], [1.0, 2.0])
+
+
+def test_holes_in_the_joint_ids_carry_nothing():
+    """Enabling all of `body.joints` leaves out what only fills a hole."""
+    links = [
+        LinkDescription('base', joint_type=JointType.FIXED),
+        LinkDescription('arm', 'base', joint_type=JointType.REVOLUTE, joint_id=1),
+    ]
+    io = ControllerIO('tester', Body(BodyDescription('r', links)), 0.01)
+    for joint in io.body.joints:
+        joint.actuation_mode = StateFlag.JOINT_EFFORT
+        io.enable_io(joint)
+    assert io.inputs == {'arm': StateFlag.JOINT_DISPLACEMENT}
+    assert io.outputs == {'arm'}

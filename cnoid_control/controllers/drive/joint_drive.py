@@ -57,14 +57,14 @@ class JointDrive:
             parameters: options.
 
         Raises:
-            UnknownJoint: a joint does not exist.
+            UnknownJoint: a joint does not exist, or has no id.
             ParameterOutOfRange: a list of gains has not one value a joint.
         """
         body = io.body
         named = parameters.joints or [joint.joint_name for joint in body.joints if joint.name]
         links = [body.joint(name) for name in named]
         self.names = tuple(named)
-        self.joints = np.array([link.joint_id for link in links], dtype=np.intp)
+        self.joints = body.joint_ids(named)
         self._io = io
         self._kind = parameters.actuators
         # Go on from the positions that were commanded before, if they were.
