@@ -57,6 +57,7 @@ class CommandInterpreter:
         if q is not None and servoed.any():
             speed, torque = (0.0 if v is None else _or_zero(v[servoed]) for v in (dq, u))
             self._drive.set_pid(np.flatnonzero(servoed), q[servoed], speed, torque)
+            self._until[servoed] = np.inf
         if dq is not None and moved.any():
             duration = message.get('tcmd')
             if duration is None:
@@ -65,6 +66,7 @@ class CommandInterpreter:
             self._until[moved] = time + float(np.min(duration))
         if u is not None and pushed.any():
             self._drive.set_torque(np.flatnonzero(pushed), u[pushed])
+            self._until[pushed] = np.inf
         for row, key in enumerate(GAINS):
             gain, given = self._default_gains[row], self._vector(key, message)
             self._drive.gains[row] = gain if given is None else _merged(gain, given)

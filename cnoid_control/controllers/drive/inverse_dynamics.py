@@ -12,8 +12,9 @@ from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV
 class InverseDynamics:
     """Joint efforts of a motion, the root held where and as it is.
 
-    What stands on a foot instead of its root is held by the ground through its legs; the model
-    knows nothing of that, so leave out the legs of a robot that stands on them.
+    Joints that others mimic bear their efforts. What stands on a foot instead of its root is held
+    by the ground through its legs; the model knows nothing of that, so leave out the legs of a
+    robot that stands on them.
     """
 
     def __init__(self, body: Body) -> None:
@@ -30,21 +31,13 @@ class InverseDynamics:
             ddq: accelerations, shape (num_joints,).
         """
         body, tree = self._body, self._body.tree
-        order = tree.slots_in_pin_order
-        virtual = np.zeros(body.num_virtual_joints)
         configuration = body.pin_q().copy()
         displacement = body.joint_arrays['q'].copy()
         displacement[: q.size] = q
         displacement[tree.mimic_slots] = (
             tree.mimic_multipliers * displacement[tree.mimicked_slots] + tree.mimic_offsets
         )
-        configuration[ROOT_NQ:] = displacement[order]
-        rates = []
-        for values in (dq, ddq):
-            row = np.concatenate([values, virtual])
-            row[tree.mimic_slots] = tree.mimic_multipliers * row[tree.mimicked_slots]
-            rates.append(np.concatenate([np.zeros(ROOT_NV), row[order]]))
+        configuration[ROOT_NQ:] = displacement[tree.slots_in_pin_order]
+        rates = [np.concatenate([np.zeros(ROOT_NV), tree.joint_map @ rate]) for rate in (dq, ddq)]
         torque = pin.rnea(body.model, self._data, configuration, *rates)
-        effort = np.zeros(body.num_all_joints)
-        effort[order] = torque[ROOT_NV:]
-        return effort[: body.num_joints]
+        return torque[ROOT_NV:] @ tree.joint_map

@@ -107,13 +107,15 @@ class JointTask(Task):
         """Make a task for a joint group."""
         super().__init__(name, joint_group.dofs)
         self.joint_group = one_row_a_joint(joint_group, name)
-        self._rows: np.ndarray | None = None
+        self._rows = np.zeros((0, 0))
+        self._rows_of: TaskKinematics | None = None
         slots = [joint.body.tree.joint_slots[joint.index] for joint in joint_group.joints]
         self._slots = np.array(slots, dtype=int)
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """Selection of the group's joints; joints that are not controlled have zero rows."""
-        if self._rows is None:
+        if self._rows_of is not kinematics:
+            self._rows_of = kinematics
             self._rows = np.zeros((self.size, kinematics.num_unknowns))
             for row, joint in enumerate(self.joint_group.joints):
                 column = kinematics.unknown(joint)

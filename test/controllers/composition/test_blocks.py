@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fake_hardware import two_joint_body
 
 from cnoid_control.controllers.composition import (
     BaseController,
@@ -15,8 +16,11 @@ from cnoid_control.controllers.composition import (
     TimedControllerSequence,
     TransitionStateMachineController,
 )
+from cnoid_control.controllers.composition.command_message import CommandInterpreter
 from cnoid_control.controllers.composition.conditions import After, AllOf, Finished, Threshold
 from cnoid_control.controllers.composition.exceptions import UnknownItem, UnknownState, WrongTimes
+from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
+from cnoid_control.plugin import ControllerIO
 
 
 class Probe(BaseController):
@@ -270,3 +274,19 @@ class TestFunctions:
             'b': -1,
         }
         assert LambdaController(lambda t: {'c': t}, ['t']).output(t=1) == {'c': 1}
+
+
+@pytest.mark.parametrize(
+    ('command', 'mode'),
+    [({'torquecmd': [5.0, 5.0]}, DriveMode.TORQUE), ({'qcmd': [0.1, 0.1]}, DriveMode.PID)],
+)
+def test_the_time_of_a_velocity_ends_with_the_velocity(command, mode) -> None:
+    """A command that took over from a velocity stays in force when the velocity's time is up."""
+    drive = JointDrive(ControllerIO('test', two_joint_body(), 0.1), DriveParameters())
+    commands = CommandInterpreter(drive, 2)
+    commands.take({'dqcmd': [1.0, 1.0], 'tcmd': 1.0}, 0.0)
+    commands.take({'torquecmd': [2.0, 2.0]} | command, 0.5)
+    effort = drive.u.copy()
+    commands.take(None, 1.1)
+    assert (drive.modes == mode).all()
+    assert drive.u == pytest.approx(effort)

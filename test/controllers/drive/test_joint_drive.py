@@ -9,8 +9,12 @@ import pinocchio as pin
 import pytest
 from controllers.arm import make_arm
 
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription, Mimic
+from cnoid_control.body.dynamics import calc_inverse_dynamics
 from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
 from cnoid_control.controllers.drive.feedforward import Feedforward
+from cnoid_control.controllers.drive.inverse_dynamics import InverseDynamics
 from cnoid_control.controllers.drive.pid import Pid
 from cnoid_control.parameters.exceptions import ParameterOutOfRange
 from cnoid_control.plugin import ControllerIO, StateFlag
@@ -114,3 +118,28 @@ def test_feedforward_is_inverse_dynamics() -> None:
     np.testing.assert_allclose(feedforward.torque('dynamics', q, dq, ddq), moving)
     np.testing.assert_allclose(feedforward.torque('gravity', q, dq, ddq), resting)
     assert not feedforward.torque('none', q, dq, ddq).any()
+
+
+def test_a_joint_bears_what_mimics_it() -> None:
+    """The model's effort of a joint holds the joints that follow it too, by their multiplier."""
+    axis, off = np.array([0.0, 1.0, 0.0]), np.array([0.3, 0.0, 0.0])
+    kind, joint = JointType.REVOLUTE, {'joint_axis': axis, 'center_of_mass': off}
+    body = Body(
+        BodyDescription(
+            'gripper',
+            [
+                LinkDescription('palm', joint_type=JointType.FIXED),
+                LinkDescription('thumb', 'palm', joint_type=kind, joint_id=0, **joint),
+                LinkDescription(
+                    'finger', 'palm', joint_type=kind, mimic=Mimic('thumb', 2.0), **joint
+                ),
+            ],
+        )
+    )
+    rate, rise = np.array([0.7]), np.array([-1.1])
+    effort = InverseDynamics(body).effort(body.q, rate, rise)
+    body.dq[:], body.ddq[:] = rate, rise
+    body.root_link.dv = [0.0, 0.0, 9.80665]
+    calc_inverse_dynamics(body.root_link)
+    assert effort == pytest.approx(body.u)
+    assert abs(effort[0]) > 5.0

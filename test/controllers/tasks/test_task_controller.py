@@ -255,3 +255,17 @@ def test_joint_tasks_are_not_for_a_free_root(sr1):
         JointVelocityTask('t', group)
     with pytest.raises(TaskError, match='free root'):
         JointVelocityConstraint('c', group)
+
+
+def test_a_task_can_move_to_another_controller(controller, all_joints):
+    """A joint task serves the joints of the controller that it is on now."""
+    body = controller.body
+    group = body.add_joint_group('last', [all_joints.joint_names[-1]])
+    task = controller.add_task(moving('t', group, 0.3))
+    controller.compute()
+    controller.remove_task('t')
+    other = TaskController(body, group, 0.01, SumSolver())
+    other.add_task(task)
+    task.target.set([0.4])
+    other.compute()
+    assert other.velocity == pytest.approx([0.4])
