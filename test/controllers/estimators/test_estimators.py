@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-from typing import Any
-
 import numpy as np
 import pytest
 from controllers.arm import make_loop as make_arm_loop
 from controllers.arm import run
 
+from cnoid_control.bench.rows_estimators import walk_errors, weight_error
 from cnoid_control.controllers.composition import (
     ComposedController,
     LambdaController,
@@ -21,10 +19,9 @@ from cnoid_control.controllers.estimators import (
     MomentumObserver,
     TrueStateEstimator,
 )
+from cnoid_control.controllers.estimators.contact_detector import ContactDetector
 from cnoid_control.controllers.estimators.encoder_estimator import EncoderParameters
 from cnoid_control.controllers.estimators.momentum_observer import MomentumObserverParameters
-from cnoid_control.runtime.assembly import make_loop
-from cnoid_control.runtime.config import load_config, parse_config
 from cnoid_control.runtime.exceptions import NoControllerLeft
 
 
@@ -66,41 +63,20 @@ class TestEncoder:
         assert np.max(answers[len(t) // 2 :]) == pytest.approx(gain, abs=0.02)
 
 
-def sr1_loop(stages: dict[str, Any], config: str) -> Any:
-    """Loop of SR1 in which stages run side by side, opened."""
-    loaded = load_config(config)
-    values = copy.deepcopy(loaded.values)
-    values['controller'] = 'multi'
-    values['multi'] = {'stages': stages}
-    loop = make_loop(parse_config(values, 'test', loaded.folder))
-    loop.open()
-    return loop, loop.host.controllers[0].controller.composition
-
-
 def test_the_base_estimate_follows_the_walk() -> None:
     """Walking half a metre, it drifts less than 5 % of the way; its tilt is right to 1 degree."""
-    stages = {
-        'base': {'controller': 'base_estimator'},
-        'walk': {'controller': 'sr1_walk', 'after': ['base']},
-    }
-    loop, composition = sr1_loop(stages, 'sr1_walk')
-    estimator = composition.controllers['base']
-    body = loop.hardware.body
-    start = body.root_link.p.copy()
-    tilts, speeds = [], []
-    going_on = True
-    while going_on:
-        going_on = loop.step()
-        state = estimator.state
-        tilts.append(np.arccos(min(1.0, body.root_link.R[2] @ state.R[2])))
-        speeds.append(state.v - body.root_link.v)
-    distance = np.linalg.norm(body.root_link.p - start)
-    assert distance > 0.4
-    assert np.linalg.norm(state.p - body.root_link.p) < 0.05 * distance
-    assert np.degrees(np.sqrt(np.mean(np.square(tilts)))) < 1.0
-    assert np.sqrt(np.mean(np.square(speeds))) < 0.02
-    contacts = composition.register['contacts']
-    assert contacts.tolist() == [1.0, 1.0], 'it ends standing on both feet'
+    errors = walk_errors()
+    assert 0.0 < errors.drift < 0.05
+    assert 0.0 < errors.tilt < 1.0
+    assert 0.0 < errors.speed < 0.02
+    assert 0.0 < errors.rate < 0.1
+
+
+def test_feet_are_trusted_by_their_load() -> None:
+    """A foot in the air is not trusted, one that bears its share is, and in between it rises."""
+    contacts = ContactDetector(50.0, 250.0)
+    trust = contacts.trust(np.array([-5.0, 50.0, 150.0, 250.0, 900.0]))
+    np.testing.assert_allclose(trust, [0.0, 0.0, 0.5, 1.0, 1.0])
 
 
 def test_the_base_estimator_needs_an_imu() -> None:
@@ -111,17 +87,7 @@ def test_the_base_estimator_needs_an_imu() -> None:
 
 def test_the_observer_weighs_a_standing_robot() -> None:
     """The only force from outside on a robot that stands is the ground's: its weight."""
-    stages = {
-        'truth': {'controller': 'true_state'},
-        'outside': {'controller': 'momentum_observer', 'after': ['truth']},
-        'stand': {'controller': 'sr1_minimum', 'after': ['outside']},
-    }
-    loop, composition = sr1_loop(stages, 'sr1_pd')
-    for _ in range(1500):
-        loop.step()
-    wrench = composition.register['external_wrench']
-    assert wrench[2] == pytest.approx(loop.hardware.body.mass * 9.80665, rel=0.01)
-    assert np.abs(wrench[:2]).max() < 10.0
+    assert weight_error() < 0.01
 
 
 def test_the_observer_finds_a_push() -> None:
