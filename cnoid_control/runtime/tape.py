@@ -39,14 +39,13 @@ class Tape:
             detailed: note what plots need, not only what the summary needs.
             block_size: rows in a block.
         """
-        self._time = np.zeros(1)
         # Pose of the root and displacements lie side by side: they are copied in one piece.
-        parts = {'time': self._time, 'root_q, q': body.configuration, 'q_target': body.q_target}
+        parts = {'root_q, q': body.configuration, 'q_target': body.q_target}
         if detailed:
             parts |= {name: getattr(body, name).reshape(-1) for name in PLOT_COLUMNS}
             parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
-        self.columns: dict[str, slice] = {}
-        self.width = 0
+        self.columns: dict[str, slice] = {'time': slice(0, 1)}
+        self.width = 1
         for name, part in parts.items():
             self.columns[name] = slice(self.width, self.width + len(part))
             self.width += len(part)
@@ -56,7 +55,6 @@ class Tape:
         self.columns['q'] = slice(start, start + body.num_joints)
         self._parts = list(parts.values())
         self._size = block_size
-        self._row = 0
         self.listeners: list[Listener] = []
         self._begin_block()
 
@@ -64,23 +62,25 @@ class Tape:
         # Writing a row into an array of its own is the cheapest way to keep a part.
         blocks = [np.empty((self._size, len(part))) for part in self._parts]
         self._targets = list(zip(blocks, self._parts, strict=True))
-        self._row = 0
+        self._times: list[float] = []
 
     def record(self, time: float) -> None:
         """Write the row of this tick."""
-        row = self._row
-        self._time[0] = time
+        times = self._times
+        row = len(times)
         for block, part in self._targets:
             block[row] = part
-        self._row = row = row + 1
-        if row == self._size:
+        times.append(time)
+        if row + 1 == self._size:
             self.flush()
 
     def flush(self) -> None:
         """Hand on the rows written since the last block."""
-        if not self._row:
+        rows = len(self._times)
+        if not rows:
             return
-        block = np.concatenate([block[: self._row] for block, _ in self._targets], axis=1)
+        parts = [block[:rows] for block, _ in self._targets]
+        block = np.concatenate([np.array(self._times)[:, None], *parts], axis=1)
         self._begin_block()
         for listener in self.listeners:
             listener(block)
