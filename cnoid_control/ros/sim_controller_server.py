@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswer
 from typing import Any
 
 from lifecycle_msgs.msg import State
@@ -110,7 +111,7 @@ class ControllerServer:
 
         try:
             result = self._call(switch).result(SWITCH_TIMEOUT)
-        except TimeoutError:
+        except NoAnswer:
             result = SwitchResult(False, f'the simulation took no switch in {SWITCH_TIMEOUT} s')
         response.ok, response.message = result
         logger = self._manager.get_logger()

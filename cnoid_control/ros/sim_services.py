@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as NoAnswer
 from dataclasses import fields
 from typing import Any
 
@@ -39,16 +40,26 @@ class SimulationServices:
         node.add_post_set_parameters_callback(self._take)
 
     def _on_reset(self, request: Any, response: Any) -> Any:
-        self._loop.call(self._loop.reset).result(REQUEST_TIMEOUT)
-        response.success, response.message = True, 'the robot is back at its start'
-        return response
+        return self._answer(response, self._loop.reset, 'the robot is back at its start')
 
     def _on_push(self, request: Any, response: Any) -> Any:
         push, actuation = self._parameters.push, self._loop.actuation
         force = np.array(push.force)
-        self._loop.call(lambda: actuation.push(force, push.duration)).result(REQUEST_TIMEOUT)
-        response.success = True
-        response.message = f'pushing {actuation.pushed} with {push.force} N for {push.duration} s'
+        return self._answer(
+            response,
+            lambda: actuation.push(force, push.duration),
+            f'pushing {actuation.pushed} with {push.force} N for {push.duration} s',
+        )
+
+    def _answer(self, response: Any, action: Callable[[], None], done: str) -> Any:
+        """Do something in the simulation's thread and tell whether it was done."""
+        try:
+            self._loop.call(action).result(REQUEST_TIMEOUT)
+            response.success, response.message = True, done
+        except NoAnswer:
+            response.message = f'the simulation did not take it in {REQUEST_TIMEOUT} s'
+        except CnoidControlError as error:
+            response.message = str(error)
         self._node.get_logger().info(response.message)
         return response
 
