@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswer
 from typing import Any, TypeVar
 
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
@@ -82,7 +83,11 @@ class LoopRunner:
         future: Future[ResultT] = Future()
         self._requests.append((function, future))
         self._hardware.wake()
-        return future.result(timeout)
+        try:
+            return future.result(timeout)
+        except NoAnswer as error:
+            # Before Python 3.11 it is not the TimeoutError that everybody knows.
+            raise TimeoutError(f'the loop did not come to it in {timeout:g} s') from error
 
     def _run(self) -> None:
         try:
