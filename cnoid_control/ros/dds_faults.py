@@ -23,6 +23,7 @@ DEADMAN_LIMIT = 0.05
 # Time for controller_manager to answer, on a machine that is busy with other things [s].
 DEACTIVATION_TIMEOUT = 10.0
 ATTEMPTS = 3
+HANGS = 'has not come back'
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class DdsFault:
     Attributes:
         name: name in the table.
         inject: lets it happen and returns when, by the clock on the wall [s].
+        because: words of the reason for which the safe state must be entered; empty where it
+            must not be.
         expect: 'goes on', 'safe', 'ends' (the node ends in order) or 'deadman'.
         stands: whether SR1 must stay on its feet.
         threshold: time after which the fault can be told at all [s].
@@ -42,6 +45,7 @@ class DdsFault:
 
     name: str
     inject: Callable[[DdsRig], float]
+    because: str = ''
     expect: str = 'safe'
     stands: bool = True
     threshold: float = 0.0
@@ -85,6 +89,8 @@ def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
         outcome = reason or 'the controller went on'
         if entered:
             reaction = 1e3 * (entered - injected - fault.threshold)
+            if fault.because not in reason:
+                wrong.append('that is not what was injected')
         else:
             wrong.append('the safe state was not entered')
     elif fault.expect == 'goes on' and entered:
@@ -222,49 +228,64 @@ DDS_FAULTS = (
     DdsFault(
         'joint_states stop',
         _deactivate('joint_state_broadcaster'),
+        'no joint states',
         stands=False,
         threshold=STATE_AGE,
     ),
-    DdsFault('joint_states slow down', _spoil('slow'), stands=False, threshold=STATE_AGE),
-    DdsFault('joint_states jump in time', _spoil('jump')),
-    DdsFault('joint_states reordered', _spoil('reorder'), 'goes on'),
-    DdsFault('joint_states with a joint missing', _spoil('missing'), 'goes on'),
-    DdsFault('joint_states with NaN', _spoil('nan'), 'goes on'),
-    DdsFault('joint_states with Inf', _spoil('inf'), 'goes on'),
-    DdsFault('joint_states from two publishers', _second_publisher, threshold=0.1),
-    DdsFault('joint_states truncated', _spoil('truncate'), 'goes on'),
-    DdsFault('joint_states flood (10 kHz)', _spoil('flood'), 'goes on'),
-    DdsFault('IMU stops', _deactivate('imu_sensor_broadcaster'), threshold=DEVICE_AGE),
+    DdsFault(
+        'joint_states slow down',
+        _spoil('slow'),
+        'no joint states',
+        stands=False,
+        threshold=STATE_AGE,
+    ),
+    DdsFault('joint_states jump in time', _spoil('jump'), 'jumped'),
+    DdsFault('joint_states reordered', _spoil('reorder'), expect='goes on'),
+    DdsFault('joint_states with a joint missing', _spoil('missing'), expect='goes on'),
+    DdsFault('joint_states with NaN', _spoil('nan'), expect='goes on'),
+    DdsFault('joint_states with Inf', _spoil('inf'), expect='goes on'),
+    DdsFault('joint_states from two publishers', _second_publisher, '2 publishers', threshold=0.1),
+    DdsFault('joint_states truncated', _spoil('truncate'), expect='goes on'),
+    DdsFault('joint_states flood (10 kHz)', _spoil('flood'), expect='goes on'),
+    DdsFault('IMU stops', _deactivate('imu_sensor_broadcaster'), 'WaistIMU', threshold=DEVICE_AGE),
     DdsFault(
         'force sensors stop',
         _deactivate('left_ankle_broadcaster', 'right_ankle_broadcaster'),
+        'AnkleForceSensor',
         threshold=DEVICE_AGE,
     ),
-    DdsFault('controller raises', _break('raise')),
-    DdsFault('controller hangs for 50 ms', _break('hang_50_ms'), threshold=CONTROL_TIME),
-    DdsFault('controller hangs for ever', _break('hang_for_ever'), threshold=CONTROL_TIME),
-    DdsFault('controller loops for ever', _break('loop_for_ever'), threshold=CONTROL_TIME),
-    DdsFault('controller returns NaN', _break('nan')),
-    DdsFault('controller writes 10^9', _break('huge')),
+    DdsFault('controller raises', _break('raise'), 'told to raise'),
+    DdsFault('controller hangs for 50 ms', _break('hang_50_ms'), HANGS, threshold=CONTROL_TIME),
+    DdsFault('controller hangs for ever', _break('hang_for_ever'), HANGS, threshold=CONTROL_TIME),
+    DdsFault('controller loops for ever', _break('loop_for_ever'), HANGS, threshold=CONTROL_TIME),
+    DdsFault('controller returns NaN', _break('nan'), 'cannot be meant'),
+    DdsFault('controller writes 10^9', _break('huge'), 'cannot be meant'),
     DdsFault(
         'command subscriber vanishes',
         _unsubscribe,
+        'no subscription',
         threshold=SUBSCRIBER_TIME,
         checks_wire=False,
     ),
-    DdsFault('forward controller deactivated', _deactivate('effort_controller'), stands=False),
-    DdsFault('node gets SIGINT', _signal(signal.SIGINT), 'ends', False, duration=4.0),
-    DdsFault('node gets SIGTERM', _signal(signal.SIGTERM), 'ends', False, duration=4.0),
-    DdsFault('node gets SIGSTOP', _signal(signal.SIGSTOP), 'deadman', False),
-    DdsFault('node gets SIGKILL', _signal(signal.SIGKILL), 'deadman', False),
+    DdsFault(
+        'forward controller deactivated',
+        _deactivate('effort_controller'),
+        'deactivated by someone else',
+        stands=False,
+    ),
+    DdsFault('node gets SIGINT', _signal(signal.SIGINT), '', 'ends', False, duration=4.0),
+    DdsFault('node gets SIGTERM', _signal(signal.SIGTERM), '', 'ends', False, duration=4.0),
+    DdsFault('node gets SIGSTOP', _signal(signal.SIGSTOP), '', 'deadman', False),
+    DdsFault('node gets SIGKILL', _signal(signal.SIGKILL), '', 'deadman', False),
     DdsFault(
         'simulator and controller_manager killed and restarted',
         _kill_robot,
+        'no joint states',
         stands=False,
         threshold=STATE_AGE,
     ),
-    DdsFault('log disk full', _nothing, 'goes on', closed_stdout=True),
-    DdsFault('clock set back', _spoil('back')),
-    DdsFault('parameter storm (1000 sets)', _parameter_storm, 'goes on'),
-    DdsFault('hot-swap storm (20 swaps)', _swap_storm, 'goes on'),
+    DdsFault('log disk full', _nothing, expect='goes on', closed_stdout=True),
+    DdsFault('clock set back', _spoil('back'), 'jumped by -'),
+    DdsFault('parameter storm (1000 sets)', _parameter_storm, expect='goes on'),
+    DdsFault('hot-swap storm (20 swaps)', _swap_storm, expect='goes on'),
 )

@@ -27,7 +27,8 @@ class EmbeddedFault:
     Attributes:
         name: name in the table.
         inject: lets it happen; called while the robot stands.
-        is_safe: whether the safe state must be entered; where not, the controller must go on.
+        because: words of the reason for which the safe state must be entered; where empty, the
+            controller must go on.
         stands: whether SR1 must stay on its feet.
         threshold: time after which the fault can be told at all [s].
         duration: time to run after the fault [s].
@@ -35,7 +36,7 @@ class EmbeddedFault:
 
     name: str
     inject: Inject
-    is_safe: bool = True
+    because: str = ''
     stands: bool = True
     threshold: Callable[[EmbeddedRig], float] = lambda rig: 0.0
     duration: float = 0.6
@@ -59,11 +60,13 @@ def _judge(fault: EmbeddedFault, rig: EmbeddedRig, injected: float, ticks: int) 
     safe = rig.loop.safe_state
     wrong = []
     reaction = None
-    if fault.is_safe:
+    if fault.because:
         if safe.is_engaged:
             answered = rig.first_write_after(rig.entered)
             reaction = max(0.0, 1e3 * (answered - injected - fault.threshold(rig)))
             outcome = f'safe state: {safe.reason}'
+            if fault.because not in safe.reason:
+                wrong.append('that is not what was injected')
         else:
             wrong.append('the safe state was not entered')
             outcome = 'the controller went on'
@@ -196,27 +199,33 @@ def _control_time(rig: EmbeddedRig) -> float:
     return rig.guard.parameters.control_time
 
 
+HANGS = 'has not come back'
+
 EMBEDDED_FAULTS = (
-    EmbeddedFault('joint_states stop', _spoil(lambda body: False), True, False, _state_age),
-    EmbeddedFault('joint_states slow down', _slow_down, True, False, _state_age),
-    EmbeddedFault('joint_states jump in time', _shift_time(10.0)),
-    EmbeddedFault('joint_states with NaN', _spoil(_set_value(math.nan), 20), False),
-    EmbeddedFault('joint_states with Inf', _spoil(_set_value(math.inf), 20), False),
-    EmbeddedFault('IMU stops', _silence('WaistIMU'), True, True, _device_age),
+    EmbeddedFault(
+        'joint_states stop', _spoil(lambda body: False), 'no joint states', False, _state_age
+    ),
+    EmbeddedFault('joint_states slow down', _slow_down, 'no joint states', False, _state_age),
+    EmbeddedFault('joint_states jump in time', _shift_time(10.0), 'jumped'),
+    EmbeddedFault('joint_states with NaN', _spoil(_set_value(math.nan), 20)),
+    EmbeddedFault('joint_states with Inf', _spoil(_set_value(math.inf), 20)),
+    EmbeddedFault('IMU stops', _silence('WaistIMU'), 'WaistIMU', True, _device_age),
     EmbeddedFault(
         'force sensors stop',
         _silence('LeftAnkleForceSensor', 'RightAnkleForceSensor'),
-        True,
+        'AnkleForceSensor',
         True,
         _device_age,
     ),
-    EmbeddedFault('controller raises', _break('raise')),
-    EmbeddedFault('controller hangs for 50 ms', _break('hang_50_ms'), True, True, _control_time),
-    EmbeddedFault('controller loops for ever', _break('loop_for_ever'), True, True, _control_time),
-    EmbeddedFault('controller returns NaN', _break('nan')),
-    EmbeddedFault('controller writes 10^9', _break('huge')),
-    EmbeddedFault('log disk full', _fill_disk, False),
-    EmbeddedFault('clock set back', _shift_time(-10.0)),
-    EmbeddedFault('parameter storm (1000 sets)', _parameter_storm, False),
-    EmbeddedFault('hot-swap storm (50 swaps)', _swap_storm, False),
+    EmbeddedFault('controller raises', _break('raise'), 'told to raise'),
+    EmbeddedFault('controller hangs for 50 ms', _break('hang_50_ms'), HANGS, True, _control_time),
+    EmbeddedFault(
+        'controller loops for ever', _break('loop_for_ever'), HANGS, True, _control_time
+    ),
+    EmbeddedFault('controller returns NaN', _break('nan'), 'cannot be meant'),
+    EmbeddedFault('controller writes 10^9', _break('huge'), 'cannot be meant'),
+    EmbeddedFault('log disk full', _fill_disk),
+    EmbeddedFault('clock set back', _shift_time(-10.0), 'jumped by -'),
+    EmbeddedFault('parameter storm (1000 sets)', _parameter_storm),
+    EmbeddedFault('hot-swap storm (50 swaps)', _swap_storm),
 )
