@@ -34,12 +34,12 @@ class MotionQueueController(SimpleController):
     """A motion queue on top of PID actuators, after Klamp't's default controller.
 
     `set_...` starts a motion now from the commanded state, `add_...` after everything queued.
-    Joints can be taken out of the queue by `set_pid_command` and `set_torque`, all or some; the
-    next queue call that is about them brings them back where they are. Vectors have one element a
-    joint of the queue, or of the `joints` that are named. To be called in the loop's thread, by a
-    subclass or between two ticks; others use the mailboxes `milestone` and `add_milestone`
-    (trajectories), `follow_joint_trajectory` (goals), `brake`, `pause_queue`, `resume_queue` and
-    `feed_rate`.
+    Joints can be taken out of the queue by `set_pid_command`, `set_torque` and
+    `set_locked_velocity`, all or some; the next queue call that is about them brings them back
+    where they are. Vectors have one element a joint of the queue, or of the `joints` that are
+    named. To be called in the loop's thread, by a subclass or between two ticks; others use the
+    mailboxes `milestone` and `add_milestone` (trajectories), `follow_joint_trajectory` (goals),
+    `brake`, `pause_queue`, `resume_queue` and `feed_rate`.
 
     Attributes:
         queue: the commanded motion.
@@ -276,6 +276,12 @@ class MotionQueueController(SimpleController):
         places = self.drive.places(joints)
         torque = self._vector('torque', t, places)
         self.drive.set_torque(places, torque)
+        self._queued[places] = False
+
+    def set_locked_velocity(self, dq: Vector, joints: Joints = None) -> None:
+        """Drive joints at velocities from now on, past the queue, up to their position limits."""
+        places = self.drive.places(joints)
+        self.drive.set_velocity(places, self._vector('velocity', dq, places))
         self._queued[places] = False
 
     def set_pid_gains(self, kp: Vector, ki: Vector, kd: Vector) -> None:

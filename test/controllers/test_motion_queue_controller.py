@@ -77,6 +77,17 @@ def test_joints_are_mixed_between_queue_torque_and_pid() -> None:
     assert controller.get_control_type() == ['pid', 'pid']
 
 
+def test_a_locked_velocity_runs_beside_the_queue() -> None:
+    """One joint turns steadily while the other one follows the queue."""
+    controller, loop = start()
+    controller.set_locked_velocity([0.4], joints=['elbow'])
+    controller.set_milestone([0.3], joints=['shoulder'])
+    run(loop, 1.5)
+    assert controller.get_control_type() == ['pid', 'velocity']
+    np.testing.assert_allclose(controller.get_sensed_config(), [0.3, 0.6], atol=0.01)
+    assert controller.get_sensed_velocity()[1] == pytest.approx(0.4, abs=0.04)
+
+
 def test_a_queue_call_takes_an_overridden_joint_back_where_it_is() -> None:
     """After a PID command the queue starts from that command, at rest, without a jump."""
     controller, loop = start()

@@ -21,7 +21,7 @@ from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
 from nav_msgs.msg import Odometry
 
-NAMES = ('sr1_pd', 'sr1_walk')
+NAMES = ('sr1_pd', 'sr1_routine', 'sr1_walk')
 LAUNCH = """
 import sys
 from launch import LaunchDescription, LaunchService

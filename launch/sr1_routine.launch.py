@@ -1,0 +1,10 @@
+"""SR1 stands up, shifts its weight, waves and sits down, on a robot of one's choice."""
+
+from launch import LaunchDescription
+
+from cnoid_control.ros.bringup import bringup
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Describe what is started; `ros2 launch cnoid_control sr1_routine.launch.py --show-args`."""
+    return bringup(config='sr1_routine', controllers_file='controller_manager/sr1')
