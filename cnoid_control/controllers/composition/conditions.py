@@ -17,8 +17,8 @@ from cnoid_control.plugin.messages import Trigger
 if TYPE_CHECKING:
     from cnoid_control.plugin import ControllerIO
 
-# What a message has besides sensors.
-STATE_ITEMS = ('t', 'dt', 'q', 'dq', 'qcmd', 'dqcmd')
+# What a message has besides sensors; efforts and the root only where they are read.
+STATE_ITEMS = ('t', 'dt', 'q', 'dq', 'qcmd', 'dqcmd', 'u', 'root_p', 'root_R', 'root_v', 'root_w')
 
 
 class Condition:

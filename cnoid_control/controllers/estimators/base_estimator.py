@@ -80,13 +80,16 @@ class BaseEstimator(Estimator[BaseState]):
         """Find the sensors and read them.
 
         Raises:
-            EstimatorError: the robot has no such sensors, or the IMU is not on the root.
+            EstimatorError: the robot has no such sensors, the IMU is not on the root, or the
+                bounds of the contact forces are not in order.
         """
         body = io.body
         imus = _chosen(body.devices_of(Imu), [self.parameters.imu] if self.parameters.imu else [])
         feet = _chosen(body.devices_of(ForceSensor), self.parameters.feet)
         if not imus or not feet:
             raise EstimatorError(body.name, 'an IMU and force sensors at the feet are needed')
+        if not self.parameters.contact_low < self.parameters.contact_high:
+            raise EstimatorError(body.name, 'contact_low must be below contact_high')
         self._imu = imus[0]
         if self._imu.link is not body.root_link:
             raise EstimatorError(body.name, f'{self._imu.name} is not on the root link')

@@ -16,7 +16,8 @@ class TaskKinematics:
     """The controlled part of a body as the solvers see it.
 
     The unknowns of the solvers are velocities: those of the controlled joints, in pinocchio's
-    order, behind the six of the root where the root may move.
+    order, behind the six of the root where the root may move. Joints that mimic others move with
+    them: their columns are those of the joints that they follow.
 
     Attributes:
         body: the body; its state is the state that tasks work from.
@@ -50,6 +51,13 @@ class TaskKinematics:
         self._unknown_of_slot = {
             int(slot): self.root_unknowns + i for i, slot in enumerate(self.joint_slots)
         }
+        column_of_slot = {slot: ROOT_NV + i for i, slot in enumerate(tree.slots_in_pin_order)}
+        self._mimics = [
+            (column_of_slot[mimic], column_of_slot[leader], multiplier)
+            for mimic, leader, multiplier in zip(
+                tree.mimic_slots, tree.mimicked_slots, tree.mimic_multipliers, strict=True
+            )
+        ]
         self._cache: dict[object, np.ndarray] = {}
 
     def update(self) -> None:
@@ -76,8 +84,18 @@ class TaskKinematics:
             if placement is not None:
                 arm = self.body.data.oMi[joint].rotation @ placement.translation
                 cached[:3] -= pin.skew(arm) @ cached[3:]
-            self._cache[link.index] = cached
+            cached = self._cache[link.index] = self._led(cached)
         return cached
+
+    def _led(self, jacobian: np.ndarray) -> np.ndarray:
+        """Jacobian with the columns of mimic joints added to those of the joints they follow."""
+        if not self._mimics:
+            return jacobian
+        led = jacobian.copy()
+        for mimic, leader, multiplier in self._mimics:
+            led[:, leader] += multiplier * led[:, mimic]
+            led[:, mimic] = 0.0
+        return led
 
     def jacobian(self, link: Link) -> np.ndarray:
         """Jacobian of a link's origin over the unknowns, world axes, shape (6, unknowns)."""
@@ -87,7 +105,7 @@ class TaskKinematics:
         """Jacobian of a link's origin over the unknowns, the link's own axes."""
         tree = self.body.tree
         placement = tree.placements[link.index]
-        if placement is not None:
+        if placement is not None or self._mimics:
             return rotate_back(self.placement(link).rotation, self.jacobian(link))
         joint = tree.pin_joints[link.index]
         return self.select(pin.getJointJacobian(self.body.model, self.body.data, joint, LOCAL))
@@ -97,7 +115,8 @@ class TaskKinematics:
         cached = self._cache.get('com')
         if cached is None:
             body = self.body
-            cached = self._cache['com'] = pin.jacobianCenterOfMass(body.model, body.data, False)
+            jacobian = pin.jacobianCenterOfMass(body.model, body.data, False)
+            cached = self._cache['com'] = self._led(jacobian)
         return cached
 
     def momentum_matrix(self) -> np.ndarray:
@@ -106,7 +125,7 @@ class TaskKinematics:
         if cached is None:
             body = self.body
             cached = pin.computeCentroidalMap(body.model, body.data, body.pin_q())
-            self._cache['momentum'] = cached
+            cached = self._cache['momentum'] = self._led(cached)
         return cached
 
     def select(self, jacobian: np.ndarray) -> np.ndarray:

@@ -88,7 +88,7 @@ class TaskFactory:
             UnknownJoint: a group names a joint that the body does not have.
         """
         self.body = body
-        self.groups = {'all': JointGroup('all', body.joints)}
+        self.groups = {'all': body.joint_group('all')}
         for name, group in groups.items():
             self.groups[name] = JointGroup(name, [body.joint(joint) for joint in group.joints])
 

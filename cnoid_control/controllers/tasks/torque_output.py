@@ -53,9 +53,7 @@ class TorqueOutput:
             scaled = carried / cost**2
             wrenches = scaled.T @ np.linalg.solve(scaled @ carried.T, torques[:ROOT_NV])
             torques = torques - jacobian.T @ wrenches
-        result = np.zeros(model.tree.num_slots)
-        result[model.tree.slots_in_pin_order] = torques[ROOT_NV:]
-        return result[: model.num_joints]
+        return torques[ROOT_NV:] @ model.tree.joint_map
 
     def torques(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         """Torques at measured q and dq, joint-id order [N m] or [N]."""

@@ -20,6 +20,7 @@ from cnoid_control.controllers.composition.command_message import CommandInterpr
 from cnoid_control.controllers.composition.conditions import After, AllOf, Finished, Threshold
 from cnoid_control.controllers.composition.exceptions import UnknownItem, UnknownState, WrongTimes
 from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
+from cnoid_control.controllers.sensor_reading import UnknownSensor
 from cnoid_control.plugin import ControllerIO
 
 
@@ -290,3 +291,13 @@ def test_the_time_of_a_velocity_ends_with_the_velocity(command, mode) -> None:
     commands.take(None, 1.1)
     assert (drive.modes == mode).all()
     assert drive.u == pytest.approx(effort)
+
+
+@pytest.mark.parametrize('item', ['root_p[2]', 'u[0]', 'qcmd'])
+def test_conditions_on_the_state_need_no_sensor(item: str) -> None:
+    """What a message has of the robot's state is not looked for among its devices."""
+    io = ControllerIO('test', two_joint_body(), 0.1)
+    Threshold(item, above=1.0).attach(io)
+    assert not io.device_inputs
+    with pytest.raises(UnknownSensor, match='nose'):
+        Threshold('nose', above=1.0).attach(io)

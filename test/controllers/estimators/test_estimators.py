@@ -8,6 +8,7 @@ from controllers.arm import make_loop as make_arm_loop
 from controllers.arm import run
 
 from cnoid_control.bench.rows_estimators import walk_errors, weight_error
+from cnoid_control.body import load_body
 from cnoid_control.controllers.composition import (
     ComposedController,
     LambdaController,
@@ -19,9 +20,12 @@ from cnoid_control.controllers.estimators import (
     MomentumObserver,
     TrueStateEstimator,
 )
+from cnoid_control.controllers.estimators.base_estimator import BaseEstimatorParameters
 from cnoid_control.controllers.estimators.contact_detector import ContactDetector
 from cnoid_control.controllers.estimators.encoder_estimator import EncoderParameters
+from cnoid_control.controllers.estimators.exceptions import EstimatorError
 from cnoid_control.controllers.estimators.momentum_observer import MomentumObserverParameters
+from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.exceptions import NoControllerLeft
 
 
@@ -121,3 +125,11 @@ def test_the_true_state_is_the_robots() -> None:
     run(loop, 0.1)
     np.testing.assert_array_equal(multi.register['q'], loop.hardware.body.q)
     np.testing.assert_array_equal(multi.register['root_p'], loop.hardware.body.root_link.p)
+
+
+def test_bounds_of_contact_must_be_in_order() -> None:
+    """A foot cannot stand firmly with less force than it has in the air."""
+    io = ControllerIO('test', load_body('package://cnoid_control/urdf/sr1.urdf'), 0.01)
+    bounds = BaseEstimatorParameters(contact_low=0.2, contact_high=0.2)
+    with pytest.raises(EstimatorError, match='contact_low'):
+        BaseEstimator(bounds).attach(io)

@@ -8,6 +8,7 @@ import pinocchio as pin
 import pytest
 
 from cnoid_control.body import Body, JointType, load_body
+from cnoid_control.body.description import BodyDescription, LinkDescription, Mimic
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks import (
     BodyPositionTask,
@@ -196,3 +197,41 @@ def test_body_velocity_task_has_the_rows_of_the_link(robot):
     task = BodyVelocityTask('t', body.link(link), body.link(reference))
     np.testing.assert_allclose(task.jacobian(kinematics) @ velocity, expected, atol=1e-9)
     del root
+
+
+def test_mimic_joints_move_with_those_they_follow():
+    """Velocities, centre of mass and momentum count in what follows a controlled joint."""
+    axis = np.array([0.0, 1.0, 0.0])
+    chain = [LinkDescription('base', joint_type=JointType.FIXED)]
+    for name, parent, more in (
+        ('a', 'base', {'joint_id': 0}),
+        ('b', 'a', {'mimic': Mimic('a', -2.0, 0.1)}),
+        ('c', 'b', {'joint_id': 1}),
+    ):
+        chain.append(
+            LinkDescription(
+                name,
+                parent,
+                joint_type=JointType.REVOLUTE,
+                joint_axis=axis,
+                translation=np.array([0.1, 0.0, 0.3]),
+                center_of_mass=np.array([0.0, 0.1, 0.2]),
+                **more,
+            )
+        )
+    body = Body(BodyDescription('r', chain))
+    body.q[:] = 0.4, -0.3
+    body.dq[:] = 0.7, 1.1
+    kinematics = TaskKinematics(body, body.joint_group('all').joints, False)
+    body.calc_forward_kinematics(velocity=True)
+    link = body.link('c')
+    twist = np.concatenate([link.v, link.w])
+    linear, angular = body.calc_total_momentum('com')
+    kinematics.update()
+    assert kinematics.jacobian(link) @ body.dq == pytest.approx(twist)
+    local = kinematics.local_jacobian(link) @ body.dq
+    assert local[3:] == pytest.approx(link.R.T @ twist[3:])
+    momentum = kinematics.select(kinematics.momentum_matrix()) @ body.dq
+    assert momentum == pytest.approx(np.concatenate([linear, angular]))
+    com = kinematics.select(kinematics.com_jacobian()) @ body.dq
+    assert com * body.mass == pytest.approx(linear)

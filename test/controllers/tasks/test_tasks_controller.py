@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from cnoid_control.body import StateFlag, load_body
+from cnoid_control.body import Body, JointType, StateFlag, load_body
+from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
 from cnoid_control.cli.main import main
 from cnoid_control.controllers.tasks.exceptions import (
@@ -296,3 +297,13 @@ def test_a_floating_base_is_carried_by_its_contacts():
     arm_joint = body.joint('LARM_SHOULDER_P').joint_id
     assert torques[arm_joint] == pytest.approx(fixed[arm_joint], abs=1e-9)
     assert abs(torques[left] - fixed[left]) > 0.1 or abs(torques - fixed).max() > 1.0
+
+
+def test_holes_in_the_joint_ids_are_no_joints():
+    """The group of all joints has those that exist."""
+    links = [
+        LinkDescription('base', joint_type=JointType.FIXED),
+        LinkDescription('hand', 'base', joint_type=JointType.REVOLUTE, joint_id=1),
+    ]
+    controller, _ = start(Body(BodyDescription('r', links)))
+    assert controller.tasks.joint_group.joint_names == ['hand']
