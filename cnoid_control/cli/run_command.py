@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--duration',
         metavar='S',
-        type=float,
+        type=_seconds,
         help="time to run for [s]; where not given, the config's in a simulation",
     )
     parser.add_argument(
@@ -68,6 +68,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--json', action='store_true', help='print the summary as one JSON object, alone'
     )
+
+
+def _seconds(text: str) -> float:
+    """A time of at least 0 [s]."""
+    value = float(text)
+    if not value >= 0.0:
+        raise argparse.ArgumentTypeError(f'{text} is not a time of 0 s or more')
+    return value
 
 
 def config_from_arguments(args: argparse.Namespace) -> RunConfig:
@@ -132,12 +140,13 @@ def run(args: argparse.Namespace) -> int:
     summary = summarize(config, loop, monitor, outcome)
     if recorder is not None:
         summary |= recorder.report()
-    if plot is not None:
-        plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
     if args.json:
-        print(json.dumps(summary))
+        print(json.dumps(summary), flush=True)
     else:
         print_summary(summary, Console())
+    # Last, so that a picture that cannot be drawn costs nothing else.
+    if plot is not None:
+        plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
     return 1 if outcome.exit == 'failed' else 0
 
 

@@ -124,6 +124,24 @@ def test_log_and_plot_are_written(capsys, tmp_path):
     assert picture.std() > 0.05
 
 
+def test_plot_that_cannot_be_written_costs_nothing_else(capsys, tmp_path):
+    """The summary is there, and the status tells."""
+    words = ['run', 'sr1_pd', '--duration', '0.02', '--json', '--plot', str(tmp_path / 'no/x.png')]
+    assert main(words) == 1
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)['ticks'] == 20
+    assert 'no/x.png cannot be written' in captured.err
+
+
+@pytest.mark.parametrize('duration', ['-1', 'nan', 'long'])
+def test_durations_must_be_times(capsys, duration):
+    """Anything else is refused by the parser."""
+    with pytest.raises(SystemExit) as caught:
+        main(['run', 'sr1_pd', f'--duration={duration}'])
+    assert caught.value.code == 2
+    assert '--duration' in capsys.readouterr().err
+
+
 def test_log_changes_nothing(capsys, tmp_path):
     """A recorded run goes as the same run without a recording."""
     _, plain = run(capsys, 'sr1_pd', '--duration', '0.3')
