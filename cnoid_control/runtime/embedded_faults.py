@@ -39,7 +39,7 @@ class EmbeddedFault:
     because: str = ''
     stands: bool = True
     threshold: Callable[[EmbeddedRig], float] = lambda rig: 0.0
-    duration: float = 0.6
+    duration: float = 0.8
 
 
 def run_embedded(fault: EmbeddedFault) -> FaultResult:
@@ -207,8 +207,8 @@ EMBEDDED_FAULTS = (
     ),
     EmbeddedFault('joint_states slow down', _slow_down, 'no joint states', False, _state_age),
     EmbeddedFault('joint_states jump in time', _shift_time(10.0), 'jumped'),
-    EmbeddedFault('joint_states with NaN', _spoil(_set_value(math.nan), 20)),
-    EmbeddedFault('joint_states with Inf', _spoil(_set_value(math.inf), 20)),
+    EmbeddedFault('joint_states with NaN', _spoil(_set_value(math.nan), 10)),
+    EmbeddedFault('joint_states with Inf', _spoil(_set_value(math.inf), 10)),
     EmbeddedFault('IMU stops', _silence('WaistIMU'), 'WaistIMU', True, _device_age),
     EmbeddedFault(
         'force sensors stop',
