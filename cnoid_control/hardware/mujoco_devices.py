@@ -15,7 +15,6 @@ from cnoid_control.body.devices import (
     Imu,
     LensType,
     Light,
-    PointLight,
     RateGyroSensor,
     SpotLight,
 )
@@ -98,16 +97,9 @@ class DeviceBuilder:
             exponent=0.0,
             castshadow=False,
         )
-        if isinstance(device, PointLight):
-            light.attenuation = [
-                device.constant_attenuation,
-                device.linear_attenuation,
-                device.quadratic_attenuation,
-            ]
+        # How bright and how wide it is, `Lights` keeps up to date.
         if isinstance(device, SpotLight):
             light.dir = device.R_local @ device.direction
-            light.cutoff = math.degrees(device.cut_off_angle)
-            light.exponent = device.cut_off_exponent
         return light
 
     def addresses(self, model: mujoco.MjModel, name: str) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pinocchio as pin
 
 from cnoid_control.body.description import BodyDescription, LinkDescription, Material
 from cnoid_control.body.mesh_reader import Triangles, read_mesh
+from cnoid_control.body.mesh_writer import cone_mesh
 from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Mesh, Shape, Sphere
 from cnoid_control.hardware.exceptions import SimulationModelError, UnknownCollision
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
@@ -26,8 +26,6 @@ SEEN_GROUP, UNSEEN_GROUP = 1, 3
 
 # A contact takes the friction of the geom with the higher priority.
 ROBOT_PRIORITY, FLOOR_PRIORITY = 1, 2
-
-CONE_SIDES = 24
 
 # More triangles than this MuJoCo does not read from an .stl file.
 STL_FACES = 200_000
@@ -143,8 +141,8 @@ class GeometryBuilder:
         # Masses do not come from shapes, so meshes need not enclose a volume.
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
         if isinstance(solid, Cone):
-            mesh.uservert = _cone_vertices(solid)
-        elif solid.path and _is_known_format(Path(solid.path)):
+            solid = cone_mesh(solid)
+        if solid.path and _is_known_format(Path(solid.path)):
             mesh.file = solid.path
             mesh.scale = solid.scale
         elif solid.path:
@@ -216,15 +214,3 @@ def _is_known_format(path: Path) -> bool:
 
 def _padded(values: Sequence[float]) -> list[float]:
     return [*values, 0.0, 0.0, 0.0][:3]
-
-
-def _cone_vertices(cone: Cone) -> list[float]:
-    vertices = [0.0, 0.0, cone.length / 2.0]
-    for side in range(CONE_SIDES):
-        angle = 2.0 * math.pi * side / CONE_SIDES
-        vertices += [
-            cone.radius * math.cos(angle),
-            cone.radius * math.sin(angle),
-            -cone.length / 2.0,
-        ]
-    return vertices

@@ -30,10 +30,6 @@ class LinearController(BaseController):
         self.gains = {item: np.asarray(gain, float) for item, gain in (gains or {}).items()}
         self.offset = np.asarray(offset, dtype=float)
 
-    def add_gain(self, item: str, gain: Any) -> None:
-        """Add a term."""
-        self.gains[item] = np.asarray(gain, dtype=float)
-
     def output(self, **inputs: Any) -> Message:
         """The sum; an item that is missing is left out with a warning."""
         total = self.offset

@@ -22,10 +22,6 @@ class Pid:
         self._upper = upper
         self._integral = np.zeros(lower.size)
 
-    def reset(self) -> None:
-        """Empty the integral."""
-        self._integral[:] = 0.0
-
     def effort(
         self,
         error: np.ndarray,

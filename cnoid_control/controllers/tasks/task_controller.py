@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.callbacks import TaskCallbacks
 from cnoid_control.controllers.tasks.configuration import Configuration
@@ -271,7 +271,3 @@ class TaskController(TaskCallbacks):
                 bound = constraint.upper[row] if wanted[row] > 0.0 else constraint.lower[row]
                 found.append(Limitation(constraint, names[row], float(bound), float(wanted[row])))
         return found
-
-    def reference_link(self, name: str) -> Link | None:
-        """Link of that name; None for the world."""
-        return None if name in ('', 'world') else self.body.link(name)

@@ -101,8 +101,6 @@ def test_pid_law() -> None:
     assert effort == [10.0]
     relaxed = pid.effort(np.array([0.0]), np.zeros(1), np.zeros(1), gains, 0.1)
     assert relaxed == pytest.approx([10.0]), 'the integral alone is at the limit, not beyond'
-    pid.reset()
-    assert pid.effort(np.zeros(1), np.zeros(1), np.zeros(1), gains, 0.1) == [0.0]
 
 
 def test_feedforward_is_inverse_dynamics() -> None:
