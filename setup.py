@@ -45,6 +45,8 @@ CORE = [
     'qpsolvers>=4.0',
     'mcap>=1.1',
     'mcap-ros2-support>=0.5',
+    'zstandard>=0.18',
+    'lz4>=4.0',
     'matplotlib>=3.7',
     'rich>=13.0',
 ]
