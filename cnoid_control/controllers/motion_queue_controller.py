@@ -112,7 +112,9 @@ class MotionQueueController(SimpleController):
         limits = self._limits(parameters)
         with self.queue.all_or_nothing():
             self.queue.set_limits(limits)
-            self.queue.set_feed_rate(parameters.feed_rate)
+            # A rate that came by message stays when something else changes.
+            if parameters.feed_rate != self.parameters.feed_rate:
+                self.queue.set_feed_rate(parameters.feed_rate)
         self.drive.gains = gains
         self.queue.smooth = parameters.smooth
         self.parameters = parameters

@@ -301,3 +301,17 @@ def test_parameters_can_change_while_running() -> None:
     controller.update_parameters(parameters)
     run(loop, 0.6)
     assert controller.get_commanded_velocity()[0] == pytest.approx(0.5)
+
+
+def test_other_parameters_leave_the_feed_rate_alone() -> None:
+    """A feed rate that came by message stays when gains change; its own parameter sets it."""
+    controller, _ = start()
+    controller.set_feed_rate(0.25)
+    parameters = type(controller.parameters)(**vars(controller.parameters))
+    parameters.kp = 123.0
+    controller.update_parameters(parameters)
+    assert controller.queue.feed_rate == 0.25
+    parameters = type(parameters)(**vars(parameters))
+    parameters.feed_rate = 0.5
+    controller.update_parameters(parameters)
+    assert controller.queue.feed_rate == 0.5

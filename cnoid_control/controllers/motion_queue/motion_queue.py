@@ -94,6 +94,7 @@ class MotionQueue:
         self.smooth = smooth
         self.feed_rate = 1.0
         self.paused = False
+        self._paused_by_rate = False
         self._entries: deque[_Entry] = deque()
         self._elapsed = 0.0
         self._held = MotionState.at_rest(self._check.vector('position', position))
@@ -223,6 +224,7 @@ class MotionQueue:
 
     def pause(self) -> None:
         """Come to rest as fast as the bounds allow, and keep what is queued for `resume`."""
+        self._paused_by_rate = False
         if not self.paused:
             rest = self._rest()
             self.paused = True
@@ -237,7 +239,7 @@ class MotionQueue:
             self._replace(self._plan_all(rest, self._now))
 
     def set_feed_rate(self, rate: float) -> None:
-        """Use only a share of the velocity limits, from now on; 0 pauses.
+        """Use only a share of the velocity limits, from now on; 0 pauses until it rises again.
 
         Raises:
             InvalidFeedRate: it is not in [0, 1].
@@ -245,9 +247,13 @@ class MotionQueue:
         if not 0.0 <= rate <= 1.0:
             raise InvalidFeedRate(rate)
         if rate == 0.0:
-            self.pause()
+            if not self.paused:
+                self.pause()
+                self._paused_by_rate = True
             return
         self._change(lambda: setattr(self, 'feed_rate', rate))
+        if self._paused_by_rate:
+            self.resume()
 
     def set_limits(self, limits: MotionLimits) -> None:
         """Go on with other bounds, from the state that is commanded now.

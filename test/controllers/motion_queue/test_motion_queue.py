@@ -276,6 +276,24 @@ class TestFlow:
         queue.set_linear(queue.state.position + 0.1, 1.0)
         assert queue.remaining_time == pytest.approx(2.0)
 
+    def test_a_feed_rate_of_zero_pauses_until_it_rises(self):
+        """Turned down to 0 and up again, the motion goes on; a pause of its own lasts longer."""
+        queue = make_queue()
+        queue.set_milestone([5.0])
+        run(queue, 1.0)
+        queue.set_feed_rate(0.0)
+        run(queue, 2.0)
+        assert queue.state.velocity[0] == 0.0
+        queue.set_feed_rate(0.5)
+        run(queue, 20.0)
+        assert queue.goal == pytest.approx([5.0])
+        assert queue.state.position[0] == pytest.approx(5.0)
+        queue.set_milestone([0.0])
+        queue.pause()
+        queue.set_feed_rate(0.0)
+        queue.set_feed_rate(1.0)
+        assert queue.paused
+
     def test_limits_can_change_while_moving(self):
         """A lower velocity limit acts from now on, without a jump."""
         queue = make_queue()
