@@ -8,7 +8,7 @@ from pathlib import Path
 from cnoid_control.exceptions import CnoidControlError, choices
 
 NAME = 'cnoid_control'
-FOLDERS = ('config', 'launch', 'motion', 'urdf')
+FOLDERS = ('config', 'launch', 'motion', 'security', 'urdf')
 
 
 class SharedFileNotFound(CnoidControlError):
