@@ -18,7 +18,6 @@ actuation_mode.
 
 from __future__ import annotations
 
-import math
 from enum import Enum
 from typing import TypeVar
 
@@ -128,9 +127,7 @@ class UrdfExtension:
             for key in JOINT_NUMBERS:
                 text = element.get(key)
                 if text is not None:
-                    infinite = {'inf': math.inf, '-inf': -math.inf}.get(text)
-                    number = infinite or reader.parse_number(text, element, key)
-                    setattr(link, key, number)
+                    setattr(link, key, reader.parse_number(text, element, key, finite=False))
             mode = element.get('actuation_mode')
             if mode is not None:
                 link.actuation_mode = self._mode(element, mode)

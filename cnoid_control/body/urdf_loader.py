@@ -134,9 +134,9 @@ def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> N
     if limit is not None:
         if kind != 'continuous':
             _read_range(reader, element, limit, link)
-        link.u_upper = reader.number(limit, 'effort', np.inf)
+        link.u_upper = reader.number(limit, 'effort', np.inf, finite=False)
         link.u_lower = -link.u_upper
-        link.dq_upper = reader.number(limit, 'velocity', np.inf)
+        link.dq_upper = reader.number(limit, 'velocity', np.inf, finite=False)
         link.dq_lower = -link.dq_upper
     safety = element.find('safety_controller')
     if safety is not None:
@@ -167,8 +167,8 @@ def _read_range(reader: XmlReader, joint: Element, limit: Element, link: LinkDes
                 '%s: %s has no range; it is taken to be unlimited', reader.source, label(joint)
             )
         return
-    link.q_lower = reader.number(limit, 'lower')
-    link.q_upper = reader.number(limit, 'upper')
+    link.q_lower = reader.number(limit, 'lower', finite=False)
+    link.q_upper = reader.number(limit, 'upper', finite=False)
 
 
 def _drop_negative_moments(links: dict[str, LinkDescription], source: str) -> None:

@@ -72,27 +72,32 @@ class XmlReader:
             raise MissingValue(label(context), key, self.source)
         return value
 
-    def number(self, element: Element, key: str, default: float = 0.0) -> float:
-        """Attribute as a number, `default` where it is absent.
+    def number(
+        self, element: Element, key: str, default: float = 0.0, finite: bool = True
+    ) -> float:
+        """Attribute as a number, `default` where it is absent; infinite only where not `finite`.
 
         Raises:
-            InvalidValue: it is not a finite number.
+            InvalidValue: it is not a number.
         """
         text = element.get(key)
-        return default if text is None else self.parse_number(text, element, key)
+        return default if text is None else self.parse_number(text, element, key, finite)
 
-    def parse_number(self, text: str | None, element: Element, key: str) -> float:
-        """Text of an element as a number.
+    def parse_number(
+        self, text: str | None, element: Element, key: str, finite: bool = True
+    ) -> float:
+        """Text of an element as a number, infinite only where not `finite`.
 
         Raises:
-            InvalidValue: it is not a finite number.
+            InvalidValue: it is not one.
         """
         try:
             value = float(text or '')
         except ValueError:
             value = math.nan
-        if not math.isfinite(value):
-            raise InvalidValue(label(element), key, text, 'a finite number', self.source)
+        if not math.isfinite(value) if finite else math.isnan(value):
+            expected = 'a finite number' if finite else 'a number'
+            raise InvalidValue(label(element), key, text, expected, self.source)
         return value
 
     def parse_integer(self, text: str | None, element: Element, key: str) -> int:

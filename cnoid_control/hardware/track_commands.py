@@ -34,8 +34,8 @@ class TrackCommands:
         """Take over the tracks that are commanded, and the present commands.
 
         Raises:
-            UnsupportedChannel: a track is commanded by something else than a velocity, or this
-                MuJoCo has no running surfaces.
+            UnsupportedChannel: a track is commanded by something else than a velocity or has no
+                joint id, or this MuJoCo has no running surfaces.
         """
         self._slots: list[int] = []
         self._axes: list[np.ndarray] = []
@@ -50,7 +50,12 @@ class TrackCommands:
             if mode != StateFlag.JOINT_VELOCITY or not known:
                 choice = StateFlag.JOINT_VELOCITY.name if known else 'none before MuJoCo 3.17'
                 raise UnsupportedChannel(link.name, mode.name or mode, 'mujoco', [choice])
-            self._slots.append(self._body.tree.joint_slots[link.index])
+            slot = self._body.tree.joint_slots[link.index]
+            if slot < 0:
+                raise UnsupportedChannel(
+                    link.name, mode.name, 'mujoco', ['tracks with a joint id']
+                )
+            self._slots.append(slot)
             self._axes.append(link.joint_axis)
             self._at_once.append(link.name in request.no_delay)
             self._bodies.append(body)

@@ -194,6 +194,19 @@ def test_joint_without_a_range_is_unlimited(caplog: pytest.LogCaptureFixture) ->
     assert "'half'" not in caplog.text
 
 
+def test_limits_may_be_infinite() -> None:
+    """A file may say in words that a joint has no limits."""
+    body = robot(
+        f'<link name="tip">{INERTIAL}</link><joint name="slide" type="prismatic">'
+        '<parent link="arm"/><child link="tip"/>'
+        '<limit lower="-inf" upper="0.5" effort="inf" velocity="Infinity"/></joint>'
+    )
+    slide = body.joint('slide')
+    assert (slide.q_lower, slide.q_upper) == (-math.inf, 0.5)
+    assert (slide.u_lower, slide.u_upper) == (-math.inf, math.inf)
+    assert slide.dq_upper == math.inf
+
+
 def test_fixed_joints_mimic_nothing() -> None:
     """The mimic tag of a joint that was fixed moves no other joint."""
     body = robot(

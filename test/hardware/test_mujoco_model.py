@@ -317,6 +317,11 @@ def test_tracks_drive_and_turn(simulate: Simulate) -> None:
     assert body.root_link.w[2] > 0.4
     with pytest.raises(UnsupportedChannel, match='JOINT_VELOCITY'):
         simulate(body, make_request(body, StateFlag.JOINT_EFFORT))
+    track = body.description.links[1]
+    track.joint_id = -1
+    nameless = Body(body.description)
+    with pytest.raises(UnsupportedChannel, match='joint id'):
+        simulate(nameless, make_request(nameless, {track.name: StateFlag.JOINT_VELOCITY}))
 
 
 def test_robot_that_cannot_be_simulated_is_named(simulate: Simulate) -> None:

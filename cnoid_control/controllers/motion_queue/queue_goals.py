@@ -25,7 +25,8 @@ class QueueGoals:
     """Puts goals into the queue and tells how they go.
 
     A goal has succeeded when the queue has run it; it is given up for whatever else is asked of
-    the queue, and braked when it is cancelled. Tolerances are left to the trajectory controller.
+    the queue, and braked when it is cancelled. It begins at once, whenever it was to start, and
+    has no tolerances: both are left to the trajectory controller.
     """
 
     def __init__(self, controller: MotionQueueController, io: ControllerIO) -> None:
