@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection
 FREE, PACED, LOCKSTEP = 'free', 'paced', 'lockstep'
 PACINGS = (FREE, PACED, LOCKSTEP)
 
-# Behind the clock by more than this [s], a simulation does not try to catch up.
-LARGEST_DEBT = 0.05
+# Behind the clock by more than so many periods, a simulation does not try to catch up: states
+# that follow each other too fast are lost on the way.
+LARGEST_DEBT = 2.0
 
 
 class Pacing:
@@ -121,7 +122,7 @@ class Pacing:
             return
         self._due += self._time_step / self.factor
         now = time.monotonic()
-        if now - self._due > LARGEST_DEBT:
+        if now - self._due > LARGEST_DEBT * self._time_step / self.factor:
             self.overruns += 1
             self._due = now
         while now < self._due and not stopped():
