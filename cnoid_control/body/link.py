@@ -49,6 +49,7 @@ def _joint_value(array: str, doc: str) -> property:
 class Link:
     """Thin view on the body's arrays; holds no state of its own except its actuation mode.
 
+    What the model file says of it (m, c, I, b, Rb) is shared by all clones and is read only.
     World quantities of the root are inputs and can be set; those of other links are what the last
     `Body.calc_forward_kinematics` found, or what was set since.
 
@@ -185,22 +186,22 @@ class Link:
     @property
     def c(self) -> np.ndarray:
         """Centre of mass in the link frame [m], shape (3,)."""
-        return self.description.center_of_mass
+        return _read_only(self.description.center_of_mass)
 
     @property
     def I(self) -> np.ndarray:  # noqa: E743
         """Inertia about the centre of mass, link axes [kg m^2], shape (3, 3)."""
-        return self.description.inertia
+        return _read_only(self.description.inertia)
 
     @property
     def b(self) -> np.ndarray:
         """Origin of the link frame in the parent frame at q = 0 [m], shape (3,)."""
-        return self.description.translation
+        return _read_only(self.description.translation)
 
     @property
     def Rb(self) -> np.ndarray:
         """Axes of the link frame in the parent frame at q = 0, shape (3, 3)."""
-        return self.description.rotation
+        return _read_only(self.description.rotation)
 
     @property
     def wc(self) -> np.ndarray:
@@ -312,6 +313,13 @@ class Link:
     def __repr__(self) -> str:
         """Name, index and joint id."""
         return f'Link({self.name!r}, index={self.index}, joint_id={self.joint_id})'
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """View of what all clones of a body share."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def rotation_matrix(value: object) -> np.ndarray:

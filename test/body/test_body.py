@@ -91,6 +91,13 @@ def test_links_without_a_joint_have_values_of_their_own() -> None:
         np.testing.assert_array_equal(array, before[name])
 
 
+@pytest.mark.parametrize('name', ['c', 'I', 'b', 'Rb'])
+def test_the_model_cannot_be_changed_through_a_link(name: str) -> None:
+    """What clones share is read only."""
+    with pytest.raises(ValueError, match='read-only'):
+        getattr(mixed().link('mount'), name)[...] = 1.0
+
+
 def test_clone_is_equal_and_apart() -> None:
     """A clone has the same state, modes and devices, and shares nothing that changes."""
     body = sr1()
