@@ -44,6 +44,8 @@ class RobotReader:
         dt: time between the last two states [s].
         arrival: when the last fresh state came, steady clock [s].
         is_fresh: whether the last read has found a fresh state.
+        is_due: whether controllers are to be called for the last read: not where it only gave up
+            waiting for a state.
         state_timeout: longest wait for a fresh state before the watchdog is asked [s].
         readers: the device topics.
         opening: what is in use; None before something is.
@@ -69,6 +71,7 @@ class RobotReader:
         self.dt = time_step
         self.arrival = time.monotonic()
         self.is_fresh = False
+        self.is_due = True
         # In lock-step the robot's time stands still while it waits: only a dead one is late.
         self.state_timeout = (
             parameters.startup_timeout if parameters.lock_step else parameters.state_timeout
@@ -213,6 +216,7 @@ class RobotReader:
             self.is_fresh = self._wait_for_timer()
         else:
             self.is_fresh = self._wait_for_state()
+        self.is_due = self.is_fresh or self.parameters.trigger == 'timer'
         if self.is_fresh:
             self._take_state()
         elif not self.node.context.ok():

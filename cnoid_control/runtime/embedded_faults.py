@@ -116,13 +116,13 @@ def _set_value(value: float) -> Callable[[Body], bool]:
 
 
 def _slow_down(rig: EmbeddedRig) -> None:
-    """Ten states a second instead of a thousand."""
+    """Two states a second instead of a thousand."""
     count = 0
 
     def spoil(body: Body) -> bool:
         nonlocal count
         count += 1
-        return count % 100 == 0
+        return count % 500 == 0
 
     rig.robot.spoil = spoil
 

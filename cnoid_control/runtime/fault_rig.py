@@ -46,6 +46,7 @@ class BreakableRobot:
             the state counts as fresh.
         deaf: names of the devices whose states do not arrive.
         watchdog: told of fresh states and devices.
+        is_due: whether the last state was fresh.
         bad_commands: commands so far that were not numbers or beyond the robot's limits.
         writes: when each command came, steady clock [s].
     """
@@ -60,6 +61,7 @@ class BreakableRobot:
         self.spoil: Callable[[Body], bool] = lambda body: True
         self.deaf: set[str] = set()
         self.watchdog: Watchdog | None = None
+        self.is_due = True
         self.bad_commands = 0
         self.writes: list[float] = []
         self._robot = robot
@@ -79,7 +81,8 @@ class BreakableRobot:
         mine.q[:], mine.dq[:] = theirs.q, theirs.dq
         stamp = self._robot.time
         self.time = stamp
-        if self.spoil(mine) and np.isfinite(mine.q).all():
+        self.is_due = self.spoil(mine) and bool(np.isfinite(mine.q).all())
+        if self.is_due:
             if self.watchdog is not None:
                 self.watchdog.feed('state_age')
                 self.watchdog.state_stamped(self.time)

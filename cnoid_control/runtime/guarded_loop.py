@@ -112,7 +112,8 @@ class GuardedLoop(ControlLoop):
         trip = self.guard.check()
         if trip is not None and trip.action in ('safe', 'estop'):
             self.safe_state.enter(trip.message, estop=trip.action == 'estop')
-        if not self.safe_state.is_engaged:
+        # Without anything new the last command is sent again; hardware that cannot tell has it.
+        if not self.safe_state.is_engaged and getattr(hardware, 'is_due', True):
             self._control(hardware.time)
         if self.fallback is not None:
             self._control_fallback(self.fallback, hardware.time)

@@ -115,6 +115,20 @@ def test_the_end_of_the_controllers_is_safe_too() -> None:
     assert loop.finished
 
 
+def test_controllers_are_not_called_on_old_states() -> None:
+    """Where the robot has only given up waiting for a state, the last command is sent again."""
+    controller = Scripted()
+    loop = make_loop(controller)
+    loop.step()
+    loop.hardware.is_due = False
+    loop.step()
+    assert controller.ticks == 1
+    assert commands(loop) == [1.0, 1.0]
+    loop.hardware.is_due = True
+    loop.step()
+    assert controller.ticks == 2
+
+
 def run_in_thread(loop: GuardedLoop) -> tuple[threading.Thread, threading.Event]:
     """Run the loop in a thread until the event is set."""
     stop = threading.Event()
