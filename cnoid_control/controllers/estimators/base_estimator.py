@@ -33,7 +33,7 @@ class BaseEstimatorParameters:
         0.4, "vertical force above which a foot stands firmly, share of the robot's weight"
     )
     tilt_gain: float = parameter(
-        0.05, 'how fast the tilt follows the accelerometer', unit='1/s', minimum=0.0
+        0.2, 'how fast the tilt follows the accelerometer', unit='1/s', minimum=0.0
     )
     velocity_gain: float = parameter(
         30.0, 'how fast the velocity follows the legs', unit='1/s', minimum=0.0
@@ -157,11 +157,12 @@ class BaseEstimator(Estimator[BaseState]):
         size = float(np.linalg.norm(acceleration))
         correction = np.zeros(3)
         if size > 0.0:
-            # The measured up and the estimated up, in root axes; their angle is the tilt error.
+            # The measured up and the estimated up, in root axes: turning by their cross product
+            # brings the one to the other.
             tilt = np.cross(acceleration / size, R.T @ np.array([0.0, 0.0, 1.0]))
             # Trusted the less, the more the robot accelerates.
             trust = max(0.0, 1.0 - abs(size - GRAVITY[2]) / (0.2 * GRAVITY[2]))
-            correction = -self.parameters.tilt_gain * trust * tilt
+            correction = self.parameters.tilt_gain * trust * tilt
         turned = R @ pin.exp3((w_root + correction) * dt)
         return pin.Quaternion(turned).normalized().toRotationMatrix()
 

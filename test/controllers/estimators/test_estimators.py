@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from controllers.arm import make_loop as make_arm_loop
 from controllers.arm import run
@@ -26,6 +27,8 @@ from cnoid_control.controllers.estimators.encoder_estimator import EncoderParame
 from cnoid_control.controllers.estimators.exceptions import EstimatorError
 from cnoid_control.controllers.estimators.momentum_observer import MomentumObserverParameters
 from cnoid_control.plugin import ControllerIO
+from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.exceptions import NoControllerLeft
 
 
@@ -81,6 +84,32 @@ def test_feet_are_trusted_by_their_load() -> None:
     contacts = ContactDetector(50.0, 250.0)
     trust = contacts.trust(np.array([-5.0, 50.0, 150.0, 250.0, 900.0]))
     np.testing.assert_allclose(trust, [0.0, 0.0, 0.5, 1.0, 1.0])
+
+
+def test_a_wrong_tilt_is_corrected_by_gravity() -> None:
+    """Standing upright but believed to lean by 5 degrees, the belief comes to an end."""
+    config = load_config('sr1_pd')
+    body = make_robot(config.parameters.robot, config.folder)
+    lean = pin.exp3(np.radians([3.0, -4.0, 0.0]))
+    body.root_link.R = lean
+    estimator = BaseEstimator()
+    estimator.attach(ControllerIO('test', body, 0.01))
+    weight = body.mass * 9.80665
+    inputs = {
+        'dt': 0.01,
+        'q': body.q.copy(),
+        'dq': np.zeros(body.num_joints),
+        'WaistIMU': np.array([0.0, 0.0, 0.0, 0.0, 0.0, 9.80665]),
+        'LeftAnkleForceSensor': np.array([0.0, 0.0, weight / 2, 0.0, 0.0, 0.0]),
+        'RightAnkleForceSensor': np.array([0.0, 0.0, weight / 2, 0.0, 0.0, 0.0]),
+    }
+    leans = [np.degrees(np.arccos(estimator.output_and_advance(**inputs)['root_R'][2, 2]))]
+    for _ in range(2000):
+        answer = estimator.output_and_advance(**inputs)
+    leans.append(np.degrees(np.arccos(min(1.0, answer['root_R'][2, 2]))))
+    assert leans[0] == pytest.approx(5.0, abs=0.01)
+    # The error falls by the factor e in 1 / tilt_gain seconds.
+    assert leans[1] == pytest.approx(5.0 * np.exp(-0.2 * 20.0), rel=0.05)
 
 
 def test_the_base_estimator_needs_an_imu() -> None:
