@@ -102,10 +102,15 @@ def test_the_hand_goes_where_a_topic_says(rig):
     assert not success
     assert 'gain' in reason
     assert rig.set(tasks__tasks__hand__enabled=False) == (True, '')
-    wait_for_states(100)
+
+    def rests():
+        return np.ptp([state.position for state in states[-50:]], axis=0).max() < 1e-3
+
+    wait_for_states(50)
+    assert rig.spin_until(rests, timeout=60.0), states[-1]
     still = distance()
     farther = goal.copy()
     farther[2, 3] += 0.1
     publisher.publish(pose_message(farther))
-    wait_for_states(200)
+    wait_for_states(300)
     assert distance() == pytest.approx(still, abs=2e-3)

@@ -268,15 +268,16 @@ def summary(capsys, *arguments):
 
 def test_the_arm_draws_its_circle(capsys):
     """The shipped arm follows the circle in physics, and its elbow stays in its box."""
-    result = summary(capsys, 'arm_circle', '--duration', '6')
+    result = summary(capsys, 'arm_circle', '--duration', '3')
     assert result['exit'] == 'completed'
     assert result['max_joint_error'] < 0.01
     assert result['reports']['tasks']['hand.error'] < 0.03
 
 
 def test_sr1_squats_and_reaches(capsys):
-    """SR1 goes down and up with its hands out, and does not fall."""
-    result = summary(capsys, 'sr1_reach', '--duration', '8.5')
+    """SR1 goes down with its hands out, and does not fall."""
+    result = summary(capsys, 'sr1_reach', '--duration', '3')
+    assert result['root_position'][2] < 0.62
     assert result['fell'] is False
     assert result['max_tilt_deg'] < 3.0
     assert result['max_joint_error'] < 0.03
