@@ -54,9 +54,9 @@ def test_joints_keep_their_limits_on_the_way():
     last = np.zeros(7)
     for _ in range(2500):
         controller.control()
-        assert (np.abs(arm.dq_target) <= arm.dq_upper + 1e-6).all()
-        assert (np.abs(arm.dq_target - last) <= 50.0 * DT + 1e-6).all()
-        last = arm.dq_target.copy()
+        assert (np.abs(controller.model.dq) <= arm.dq_upper + 1e-6).all()
+        assert (np.abs(controller.model.dq - last) <= 50.0 * DT + 1e-6).all()
+        last = controller.model.dq.copy()
         arm.q[:] = arm.q_target
     arm.calc_forward_kinematics()
     np.testing.assert_allclose(arm.link('hand').p, goal[:3, 3], atol=1e-4)

@@ -111,8 +111,9 @@ class TasksController(SimpleController):
         model.joint_arrays['ddq'][slots] = (velocities[slots] - before[slots]) / self.dt
         self.tasks.integrate()
         body.joint_arrays['q_target'][slots] = model.joint_arrays['q'][slots]
-        body.joint_arrays['dq_target'][slots] = velocities[slots]
-        if self._output == 'torque':
+        if self._output == 'velocity':
+            body.joint_arrays['dq_target'][slots] = velocities[slots]
+        elif self._output == 'torque':
             torques = self._torques.torques(body.q, body.dq)
             body.u[slots] = torques[slots]
 

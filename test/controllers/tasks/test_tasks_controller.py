@@ -51,7 +51,7 @@ def run(controller, io, ticks):
         assert controller.control() is True
         io.current_time += DT
         io.body.q[:] = io.body.q_target
-        io.body.dq[:] = io.body.dq_target
+        io.body.dq[:] = controller.model.dq
 
 
 def test_joint_group_is_mandatory():
@@ -188,7 +188,7 @@ def test_a_target_that_stops_coming_stops_the_motion_smoothly(arm):
         if tick < 50 or tick > 350:
             io.mailboxes['hand/target'].post(Twist(linear=np.array([0.0, 0.0, 0.1])))
         run(controller, io, 1)
-        speeds.append(np.abs(io.body.dq_target).max())
+        speeds.append(np.abs(controller.model.dq).max())
     speeds = np.array(speeds)
     assert speeds[90] == pytest.approx(speeds[40], rel=0.2)
     assert speeds[250:350].max() < 1e-9
@@ -204,12 +204,12 @@ def test_parameters_change_while_running(arm):
     goal[0, 3] += 0.1
     io.mailboxes['hand/target'].post(Pose(T=goal))
     run(controller, io, 10)
-    assert np.abs(io.body.dq_target).max() > 1e-3
+    assert np.abs(controller.model.dq).max() > 1e-3
     controller.update_parameters(
         parse_parameters(TasksParameters, options(tasks={'hand': changed}), 'tasks')
     )
     run(controller, io, 1)
-    assert np.abs(io.body.dq_target).max() < 1e-9
+    assert np.abs(controller.model.dq).max() < 1e-9
 
 
 def test_the_report_says_what_limits_and_how_far_it_is(arm):
@@ -234,7 +234,7 @@ def test_no_solution_brakes(arm):
         arm, tasks={'all': {'type': 'joint_velocity', 'joint_group': 'all', 'target': [0.5] * 7}}
     )
     run(controller, io, 10)
-    assert io.body.dq_target == pytest.approx(0.5, abs=1e-4)
+    assert controller.model.dq == pytest.approx(0.5, abs=1e-4)
     box = controller.factory.make_constraint(
         'box', parse_parameters(_constraint(), {'type': 'body_velocity', 'link': 'hand'}, 'c')
     )
@@ -249,9 +249,9 @@ def test_no_solution_brakes(arm):
     )
     controller.tasks.add_constraint(limit)
     run(controller, io, 1)
-    assert np.abs(io.body.dq_target).max() < 0.5
+    assert np.abs(controller.model.dq).max() < 0.5
     run(controller, io, 300)
-    assert np.abs(io.body.dq_target).max() < 1e-2
+    assert np.abs(controller.model.dq).max() < 1e-2
 
 
 def _constraint():
