@@ -96,10 +96,10 @@ def watch(observer: RobotObserver, until: float, processes: tuple[Process, ...])
             tails = '\n'.join(f'{process.module}:\n{process.tail()}' for process in processes)
             raise DemoFailed(f'nothing has happened for {PATIENCE:.0f} s\n{tails}')
         if sys.stdout.isatty() and last:
-            print(f'\r  {bar(last / until)}  {last:5.2f} s of {until:.0f} s', end='', flush=True)
+            print(f'\r  {bar(last / until)}  {last:5.2f} s of {until:g} s', end='', flush=True)
         elif until and last >= shown + until / 5:
             shown = last
-            print(f'  {last:5.2f} s of {until:.0f} s', flush=True)
+            print(f'  {last:5.2f} s of {until:g} s', flush=True)
         if sample is not None and last >= until:
             break
         time.sleep(PAUSE)
@@ -122,7 +122,7 @@ def main() -> int:
     parser.add_argument('--duration', type=float, default=10.0, help='simulated time [s]')
     parser.add_argument('--out', type=Path, default=Path('out'), help='folder for the results')
     arguments = parser.parse_args()
-    print(f'SR1 stands for {arguments.duration:.0f} s: MuJoCo and the ROS node, in lock-step')
+    print(f'SR1 stands for {arguments.duration:g} s: MuJoCo and the ROS node, in lock-step')
     try:
         run(arguments.duration, arguments.out)
     except CnoidControlError as error:
