@@ -94,7 +94,6 @@ class TasksController(SimpleController):
         self._command(before)
         if self._ticks % max(1, round(REPORT_PERIOD / self.dt)) == 0:
             self._explain(result)
-        self.io.log('scaling_factor', self.tasks.solution.factor)
         self._ticks += 1
         return True
 
@@ -137,13 +136,18 @@ class TasksController(SimpleController):
             'result': result.value,
             'scaling_factor': round(self.tasks.scaling_factor, 6),
         }
+        self.io.log('scaling_factor', self.tasks.scaling_factor)
         limits = self.tasks.limitations()
         report['limited_by'] = ', '.join(
             f'{item.constraint.name}({item.row}: {item.wanted:.4g} held at {item.bound:.4g})'
             for item in limits
         )
+        for name in self.tasks.constraints:
+            held = sum(item.constraint.name == name for item in limits)
+            self.io.log(f'limited_by.{name}', float(held))
         for task in self.tasks.all_tasks():
             if task.is_enabled:
+                self.io.log(f'{task.name}.error', task.error)
                 report[f'{task.name}.error'] = float(np.linalg.norm(task.error))
         self._report = report
 

@@ -226,6 +226,9 @@ def test_the_report_says_what_limits_and_how_far_it_is(arm):
     assert 'speed(joint' in report['limited_by']
     assert 0.0 < report['scaling_factor'] < 1.0
     assert report['hand.error'] == pytest.approx(0.2, abs=0.02)
+    assert io.log_fields['limited_by.speed'] >= 1.0
+    assert np.linalg.norm(io.log_fields['hand.error']) == report['hand.error']
+    assert 0.0 < io.log_fields['scaling_factor'] < 1.0
 
 
 def test_no_solution_brakes(arm):
