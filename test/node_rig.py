@@ -124,8 +124,8 @@ class NodeRig:
         """Wait until the node has said something."""
         assert self.spin_until(lambda: words in self.log, timeout=timeout), self.log
 
-    def wait_for_swap(self):
-        """Wait until the robot's time has gone on for longer than a swap takes."""
+    def wait_for_swap(self, duration=0.4):
+        """Wait until the robot's time has gone on for longer than a swap takes [s]."""
         stamps = []
         subscription = self.node.create_subscription(
             JointState, f'{self.name}/joint_commands', lambda m: stamps.append(m.header.stamp), 10
@@ -134,7 +134,7 @@ class NodeRig:
             lambda: (
                 stamps
                 and stamps[-1].sec + 1e-9 * stamps[-1].nanosec
-                > stamps[0].sec + 1e-9 * stamps[0].nanosec + 0.4
+                > stamps[0].sec + 1e-9 * stamps[0].nanosec + duration
             )
         ), self.logs
         self.node.destroy_subscription(subscription)

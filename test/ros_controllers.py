@@ -19,7 +19,7 @@ class Hold(SimpleController):
         """Options."""
 
         kp: float = parameter(300.0, 'stiffness', unit='N m/rad', minimum=0.0, maximum=1000.0)
-        kd: float = parameter(20.0, 'damping', unit='N m s/rad', minimum=0.0)
+        kd: float = parameter(5.0, 'damping', unit='N m s/rad', minimum=0.0)
         mode: str = parameter('effort', 'command mode', choices=('effort', 'position'))
         fail: str = parameter('', 'phase that fails')
         raises: bool = parameter(False, 'whether control() raises')

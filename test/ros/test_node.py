@@ -126,9 +126,9 @@ def test_a_day_of_the_node(rig):
 
 
 def test_the_mode_changes_with_the_controller(rig):
-    """A swap to position commands switches the forward controllers, and back."""
+    """A swap to position commands switches the forward controllers, and back; on /clock, too."""
     rig.start_robot()
-    rig.start_node()
+    rig.start_node('-p', 'use_sim_time:=true')
     rig.wait_for_state('active')
     states = listen(rig, JointState, 'joint_states')
     assert rig.set(controller=f'{CONTROLLERS}:ByPosition') == (True, '')
@@ -141,6 +141,26 @@ def test_the_mode_changes_with_the_controller(rig):
     worst = max(abs(position(message) - POSTURE).max() for message in states)
     # Without commands the arm would fall by more than a radian.
     assert worst < 0.4, rig.log
+
+
+def test_no_command_jumps_in_many_swaps(rig):
+    """However often controllers change, one command follows the other smoothly."""
+    rig.start_robot()
+    rig.start_node('-p', 'swap_time:=0.1')
+    rig.wait_for_state('active')
+    shown = listen(rig, JointState, 'cnoid_control/joint_commands')
+    wait_for_message(rig, shown, lambda m: True)
+    for name in ['Other', 'Hold'] * 5:
+        assert rig.set(controller=f'{CONTROLLERS}:{name}') == (True, '')
+        rig.wait_for_swap(0.15)
+    stamps = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in shown])
+    # A listener that is late misses messages; the next one counts then.
+    following = np.diff(stamps) <= 4_000_000
+    assert following.sum() > 200
+    efforts = np.array([message.effort for message in shown])
+    steps = np.abs(np.diff(efforts, axis=0))[following].max(axis=1)
+    assert steps.max() < 5.0, (steps.argmax(), len(steps), np.sort(steps)[-8:], rig.log)
+    assert 'safe state' not in rig.log
 
 
 def test_the_life_cycle_is_led_from_outside(rig):
