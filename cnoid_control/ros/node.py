@@ -194,7 +194,12 @@ class ControlNode(LifecycleNode):
 
     def autostart(self) -> bool:
         """Configure and activate; whether both went well."""
-        return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
+        try:
+            configured = self.trigger_configure() == SUCCESS
+            return configured and self.trigger_activate() == SUCCESS
+        except GONE:
+            # The node was told to end in the meantime.
+            return False
 
     def finish(self) -> None:
         """Leave the robot safe, whatever state the node is in."""

@@ -45,6 +45,8 @@ def wait_for_robot_description(node: Node, topic: str, timeout: float) -> str:
         raise NoRobotDescription(full_name, timeout, str(error)) from error
     finally:
         inbox.close()
+    if not node.context.ok():
+        raise NoRobotDescription(full_name, timeout, 'the node is to end')
     publishers = node.count_publishers(full_name)
     reason = 'nothing was received' if publishers else 'nobody publishes it'
     raise NoRobotDescription(full_name, timeout, reason)

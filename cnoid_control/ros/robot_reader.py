@@ -173,6 +173,8 @@ class RobotReader:
         self._take_first()
 
     def _why_none(self) -> str:
+        if not self.node.context.ok():
+            return 'the node is to end'
         if self.source.problem:
             return self.source.problem
         if self.node.count_publishers(self.topic):

@@ -186,6 +186,15 @@ def test_the_life_cycle_is_led_from_outside(rig):
     assert rig.process.wait(timeout=20) == 0
 
 
+def test_it_can_be_ended_while_it_waits_for_the_robot(rig):
+    """Without a robot the node waits, and a signal ends it in order."""
+    rig.start_node()
+    rig.wait_for_log('real-time')
+    rig.process.send_signal(signal.SIGINT)
+    assert rig.process.wait(timeout=20) == 0
+    assert 'Traceback' not in rig.log
+
+
 @pytest.mark.parametrize(('what', 'status'), [('context', 3), ('loop', 1)])
 def test_whatever_breaks_the_robot_is_left_safe(rig, start_process, root, what, status):
     """A lost context and a broken loop end with a safe command and a status that tells."""
