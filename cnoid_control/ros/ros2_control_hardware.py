@@ -22,7 +22,8 @@ from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.service_caller import ServiceCaller
 from cnoid_control.ros.stand_by import StandBy
 
-FLUSH_TIMEOUT = 0.2
+# Longest wait until the last command has arrived everywhere [s].
+FLUSH_TIMEOUT = 1.0
 
 
 class Ros2ControlHardware(RobotReader):
