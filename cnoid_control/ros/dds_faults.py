@@ -108,7 +108,7 @@ def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
             wrong.append('not so')
         reaction = 1e3 * (rig.wire.zeros - injected) if rig.wire.zeros else None
         if reaction is not None and reaction > 1e3 * DEADMAN_LIMIT:
-            outcome += f' (later than {1e3 * DEADMAN_LIMIT:g} ms)'
+            wrong.append(f'later than {1e3 * DEADMAN_LIMIT:g} ms')
     if fault.expect in ('safe', 'goes on') and rig.control.poll() is not None:
         wrong.append(f'the node ended with status {rig.control.poll()}')
     if rig.wire.bad:

@@ -6,6 +6,7 @@ SIGKILL, a stopped process, a call that holds the interpreter for ever.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -198,6 +199,8 @@ class Deadman:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the dead-man until it is told to end; the exit status."""
+    # Shared memory with a process that dies or is stopped can block a sender for a second.
+    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
     rclpy.init(args=list(sys.argv if args is None else args))
     node = Node('cnoid_control_deadman', automatically_declare_parameters_from_overrides=True)
     values: dict[str, Any] = nested_values(node)
