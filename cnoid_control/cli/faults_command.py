@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.runtime.fault_table import FaultResult, to_json, to_markdown
+from cnoid_control.runtime.fault_table import FaultResult, to_json, to_markdown, try_again
 
 WHERE = ('embedded', 'dds')
 
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _results(args: argparse.Namespace) -> Iterator[FaultResult]:
     for inject in select(collect(args.where), args.names):
-        result = inject()
+        result = try_again(inject)
         mark = 'survived' if result.survived else 'NOT SURVIVED'
         print(f'{result.fault} ({result.where}): {mark}', file=sys.stderr)
         yield result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import signal
 import time
@@ -22,7 +21,6 @@ SUBSCRIBER_TIME = WatchdogParameters().subscriber_time
 DEADMAN_LIMIT = 0.05
 # Time for controller_manager to answer, on a machine that is busy with other things [s].
 DEACTIVATION_TIMEOUT = 10.0
-ATTEMPTS = 3
 HANGS = 'has not come back'
 
 
@@ -55,25 +53,16 @@ class DdsFault:
 
 
 def run_dds(fault: DdsFault) -> FaultResult:
-    """Inject a fault into a fresh rig.
-
-    A machine that is busy with other things stalls now and then for longer than the thresholds:
-    a row that fails is tried again, and the outcome says so.
-    """
-    result = FaultResult(fault.name, 'dds', None, False, 'the robot was stopped before the fault')
-    attempts = 0
-    while not result.survived and attempts < ATTEMPTS:
-        attempts += 1
-        rig = DdsRig(deadman=fault.expect == 'deadman', closed_stdout=fault.closed_stdout)
-        try:
-            if not rig.is_disturbed:
-                result = _inject(fault, rig)
-        finally:
-            rig.close()
-    if attempts > 1:
-        outcome = f'{result.outcome} (attempt {attempts} of {ATTEMPTS})'
-        result = dataclasses.replace(result, outcome=outcome)
-    return result
+    """Inject a fault into a fresh rig."""
+    rig = DdsRig(deadman=fault.expect == 'deadman', closed_stdout=fault.closed_stdout)
+    try:
+        if rig.is_disturbed:
+            return FaultResult(
+                fault.name, 'dds', None, False, 'the robot was stopped before the fault'
+            )
+        return _inject(fault, rig)
+    finally:
+        rig.close()
 
 
 def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
