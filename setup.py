@@ -39,10 +39,7 @@ CORE = [
     'pin>=3.0',
     'pyyaml>=6.0',
     'ruckig>=0.12',
-    'proxsuite>=0.6',
-    'quadprog>=0.1.11',
-    'daqp>=0.5',
-    'qpsolvers>=4.0',
+    'daqp>=0.10',
     'mcap>=1.1',
     'mcap-ros2-support>=0.5',
     'zstandard>=0.18',
@@ -90,6 +87,8 @@ TEST = [
     'pytest-timeout>=2.1',
     'hypothesis>=6.80',
     'scipy>=1.10',
+    'qpsolvers>=4.0',
+    'quadprog>=0.1.11',
 ]
 
 EXTRAS = {
@@ -98,7 +97,7 @@ EXTRAS = {
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'viewer': ['viser>=0.2'],
     # Others' programs that the performance table compares with, where they are installed.
-    'bench': ['pin-pink>=3.0'],
+    'bench': ['pin-pink>=3.0', 'quadprog>=0.1.11', 'klampt>=0.10'],
     'test': TEST,
     'dev': [
         *TEST,
