@@ -15,6 +15,7 @@ from cnoid_control.exceptions import CnoidControlError
 
 # Higher domains use ports from which Linux takes the ports of ordinary connections.
 DOMAINS = range(1, 102)
+PARTICIPANTS = 20
 
 
 class NoFreeDomain(CnoidControlError):
@@ -22,9 +23,10 @@ class NoFreeDomain(CnoidControlError):
 
 
 def is_quiet(domain: int) -> bool:
-    """Tell whether the ports that a domain's first participant listens to are free here."""
+    """Tell whether the ports that a domain's first participants listen to are free here."""
     base = 7400 + 250 * domain
-    for port in (base, base + 10):
+    # A process numbers its participants over all its domains: the only one may be a later one.
+    for port in (base, *range(base + 10, base + 10 + 2 * PARTICIPANTS, 2)):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             try:
                 probe.bind(('', port))

@@ -37,3 +37,21 @@ def test_a_domain_that_another_program_uses_is_not_taken(ros_domain, ros_node):
     from cnoid_control.ros import domain
 
     assert not domain.is_quiet(ros_domain)
+
+
+def test_the_second_participant_of_a_process_is_noticed_too(ros_domain, ros_context, ros_node):
+    """A node is found although its process has another one, in another domain, before it."""
+    import rclpy
+    from rclpy.context import Context
+
+    from cnoid_control.ros import domain
+
+    with reserved_domain() as other:
+        context = Context()
+        rclpy.init(context=context, domain_id=other)
+        node = rclpy.create_node('second', context=context)
+        try:
+            assert not domain.is_quiet(other)
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown(context=context)
