@@ -10,6 +10,11 @@ from rclpy.signals import SignalHandlerOptions
 from cnoid_control.ros.node import ControlNode, run_node
 
 
+def is_heard(node: ControlNode) -> bool:
+    """Tell whether the robot and the test both receive the commands."""
+    return all(channel.reader_count >= 2 for channel in node.session.hardware.channels)
+
+
 def main() -> int:
     """Run the node; the first argument says what happens to it after its activation."""
     what, *words = sys.argv[1:]
@@ -17,7 +22,7 @@ def main() -> int:
     node = ControlNode()
 
     def break_in() -> None:
-        while node.session is None or node.session.loop.tick < 50:
+        while node.session is None or node.session.loop.tick < 50 or not is_heard(node):
             time.sleep(0.01)
         if what == 'context':
             rclpy.shutdown()
