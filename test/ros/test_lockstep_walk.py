@@ -32,9 +32,6 @@ def test_a_walk_through_dds_is_the_embedded_walk(start_process, ros_node, spin_u
     config = ['--ros-args', '--params-file', str(root / 'config' / 'sr1_walk.yaml')]
     lockstep = ['-p', 'pacing:=lockstep', '-p', 'real_time_factor:=0.0']
     robot = start_process('cnoid_control.ros.mujoco_node', *config, *lockstep)
-    node = start_process(
-        'cnoid_control.ros.node', *config, '-p', 'hardware.ros2_control.lock_step:=true'
-    )
     positions = {}
 
     def receive(message):
@@ -45,6 +42,11 @@ def test_a_walk_through_dds_is_the_embedded_walk(start_process, ros_node, spin_u
 
     ros_node.create_subscription(
         Odometry, 'cnoid_control_mujoco/root', receive, QoSProfile(depth=1000)
+    )
+    # The robot stands still until it is commanded: nothing of the walk is missed.
+    assert spin_until(lambda: ros_node.count_publishers('cnoid_control_mujoco/root'))
+    node = start_process(
+        'cnoid_control.ros.node', *config, '-p', 'hardware.ros2_control.lock_step:=true'
     )
     reached = spin_until(lambda: positions and max(positions) >= TICKS, timeout=90)
     assert reached, robot.log_path.read_text() + node.log_path.read_text()
