@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 from cnoid_control.runtime.exceptions import ControllerHangs
 
-LOOKS_PER_LIMIT = 10
-
 
 class HangMonitor:
     """Watches calls of one thread from a thread of its own.
@@ -83,13 +81,19 @@ class HangMonitor:
             )
 
     def _watch(self) -> None:
-        look = self.limit / LOOKS_PER_LIMIT
-        while not self._stop.wait(look):
+        left = self.limit
+        while not self._stop.wait(left):
+            # A call that began since the last look is looked at again when its time is over.
+            left = self.limit
             since = self._since
-            if since and time.monotonic() - since > self.limit:
-                self.hangs += 1
-                self._report(time.monotonic() - since)
-                self._stand_in(since)
+            if since:
+                age = time.monotonic() - since
+                if age < self.limit:
+                    left -= age
+                else:
+                    self.hangs += 1
+                    self._report(age)
+                    self._stand_in(since)
 
     def _stand_in(self, since: float) -> None:
         due = time.monotonic()
