@@ -14,6 +14,8 @@ PREAMBLE = 4
 STAMP = PREAMBLE
 FRAME_ID = PREAMBLE + 8
 NANOSECONDS = 1_000_000_000
+# Seconds and nanoseconds, by byte order.
+STAMP_FIELDS = {order: struct.Struct(order + 'iI') for order in '<>'}
 
 
 class CdrCursor:
@@ -87,12 +89,25 @@ class CdrCursor:
     def header(self) -> int:
         """Next header; returns its stamp [ns]."""
         begin = self.skip(2, 4)
-        seconds, nanoseconds = struct.unpack_from(self.order + 'iI', self.data, begin)
+        seconds, nanoseconds = STAMP_FIELDS[self.order].unpack_from(self.data, begin)
         self.string()
-        return int(seconds) * NANOSECONDS + int(nanoseconds)
+        stamp: int = seconds * NANOSECONDS + nanoseconds
+        return stamp
 
 
 def read_stamp(data: bytes, order: str) -> int:
     """Stamp of a stamped message of at least 12 bytes [ns]."""
-    seconds, nanoseconds = struct.unpack_from(order + 'iI', data, STAMP)
-    return int(seconds) * NANOSECONDS + int(nanoseconds)
+    seconds, nanoseconds = STAMP_FIELDS[order].unpack_from(data, STAMP)
+    stamp: int = seconds * NANOSECONDS + nanoseconds
+    return stamp
+
+
+def aligned_copy(data: bytes) -> memoryview:
+    """A copy of a message that can be written, with its numbers where the processor wants them.
+
+    The preamble shifts all numbers of eight bytes to where numpy would copy them before use.
+    """
+    block = np.zeros(2 * PREAMBLE + len(data), np.uint8)
+    copy = block.data[PREAMBLE : PREAMBLE + len(data)]
+    copy[:] = data
+    return copy

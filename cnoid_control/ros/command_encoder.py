@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cnoid_control.ros.cdr import NANOSECONDS, STAMP, CdrCursor
+from cnoid_control.ros.cdr import NANOSECONDS, STAMP, STAMP_FIELDS, CdrCursor, aligned_copy
 from cnoid_control.ros.joint_state_layout import find_layout
 
 
@@ -50,7 +49,7 @@ class JointStateEncoder:
         message.header.frame_id = frame_id
         for field in fields:
             setattr(message, field, [0.0] * len(names))
-        self._bytes = bytearray(serialize_message(message))
+        self._bytes = aligned_copy(serialize_message(message))
         places = find_layout(bytes(self._bytes)).arrays
         self.values = {
             field: np.frombuffer(self._bytes, np.float64, len(names), places[field])
@@ -65,7 +64,7 @@ class JointStateEncoder:
 
     def encode(self, stamp: int) -> bytes:
         """Bytes of the message with the numbers in `values` and this stamp [ns]."""
-        struct.pack_into('<iI', self._bytes, STAMP, *divmod(stamp, NANOSECONDS))
+        STAMP_FIELDS['<'].pack_into(self._bytes, STAMP, *divmod(stamp, NANOSECONDS))
         return bytes(self._bytes)
 
 
@@ -89,7 +88,7 @@ class PointEncoder:
         point.time_from_start.sec = seconds
         point.time_from_start.nanosec = nanoseconds
         message = JointTrajectory(joint_names=list(names), points=[point])
-        self._bytes = bytearray(serialize_message(message))
+        self._bytes = aligned_copy(serialize_message(message))
         cursor = CdrCursor(bytes(self._bytes))
         cursor.header()
         for _ in range(cursor.integer()):

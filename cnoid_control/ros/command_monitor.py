@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from cnoid_control.runtime.watchdog import Watchdog
 
 PERIOD = 0.1
 FLUSH_TIMEOUT = 0.2
+SHOWN = {'position': 'q_target', 'velocity': 'dq_target', 'effort': 'u'}
 ACTIVITY_QOS = QoSProfile(
     depth=1,
     reliability=ReliabilityPolicy.RELIABLE,
@@ -40,14 +43,13 @@ class CommandMonitor:
         from sensor_msgs.msg import JointState
 
         body = hardware.body
-        names = [joint.joint_name for joint in body.joints if joint.name]
-        self._ids = np.array([joint.joint_id for joint in body.joints if joint.name], np.intp)
+        joints = [joint for joint in body.joints if joint.name]
+        names = [joint.joint_name for joint in joints]
+        ids = np.array([joint.joint_id for joint in joints], np.intp)
         self._encoder = JointStateEncoder(names, ('position', 'velocity', 'effort'))
-        values = self._encoder.values
         self._copies = [
-            (values['position'], body.q_target),
-            (values['velocity'], body.dq_target),
-            (values['effort'], body.u),
+            _copy(self._encoder.values[field], body.joint_arrays[array], ids)
+            for field, array in SHOWN.items()
         ]
         self._end = JointStateEncoder((), ())
         self._outbox = Outbox(node, JointState, '~/joint_commands', COMMAND_QOS)
@@ -95,12 +97,13 @@ class CommandMonitor:
 
     def after_tick(self, duration: float) -> None:
         """Show the commands of a tick; in the loop's thread."""
-        for target, source in self._copies:
-            target[:] = source[self._ids]
-        self._outbox.send(self._encoder.encode(self._hardware.stamp))
-        if self._hardware.is_fresh:
-            self.statistics.tick(self._hardware.arrival, duration, self._hardware.dt)
-            self._guard.tick_took(duration, self._hardware.time_step)
+        hardware = self._hardware
+        for copy in self._copies:
+            copy()
+        self._outbox.send(self._encoder.encode(hardware.stamp))
+        if hardware.is_fresh:
+            self.statistics.tick(hardware.arrival, duration, hardware.dt)
+            self._guard.tick_took(duration, hardware.time_step)
 
     def beat(self) -> None:
         """Show the last commands again: no state has come, but the loop is alive."""
@@ -123,3 +126,10 @@ class CommandMonitor:
         for channel in self._hardware.channels:
             if states.get(channel.name, 'active') != 'active':
                 self._guard.command_controller_lost(channel.name)
+
+
+def _copy(target: np.ndarray, source: np.ndarray, ids: np.ndarray) -> Callable[[], object]:
+    """The cheapest call that writes these elements of the source to the target."""
+    if np.array_equal(ids, np.arange(len(ids))):
+        return partial(target.__setitem__, Ellipsis, source[: len(ids)])
+    return partial(source.take, ids, None, target, 'clip')

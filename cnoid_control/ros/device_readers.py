@@ -57,8 +57,9 @@ class DeviceReader(TopicReader):
     def _apply(self) -> str:
         problem = ''
         now = time.monotonic()
+        decoder = self.decoder
         for device, feed in self.devices:
-            if feed.apply(device, self.decoder):
+            if feed.apply(device, decoder):
                 self._arrivals[device.name] = now
                 self._received(device.name)
                 device.notify_state_change()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cnoid_control.ros.cdr import FRAME_ID, STAMP, read_stamp
+from cnoid_control.ros.cdr import FRAME_ID, STAMP, aligned_copy, read_stamp
 from cnoid_control.ros.exceptions import MalformedMessage
 from cnoid_control.ros.joint_state_layout import FIELDS, JointStateLayout, find_layout
 
@@ -41,15 +41,15 @@ class JointStateDecoder:
         # What the places were learnt from: length, size of each array, names.
         self._length = -1
         self._counts: list[tuple[int, bytes]] = []
-        self._block = b''
-        self._block_end = 0
+        self._preamble = b''
+        self._names = b''
         self._mask = np.zeros(0, np.uint8)
         # The places: the doubles from the first array's begin to the last one's end, with what
-        # lies in between; which of them are ours, and where in the values they go (None: all).
+        # lies in between, in a copy of the message; which of them are ours, and where in the
+        # values they go (None: all).
         self._order = '<'
-        self._dtype = np.dtype('<f8')
-        self._begin = 0
-        self._size = 0
+        self._copy = aligned_copy(b'')
+        self._numbers = np.zeros(0)
         self._source = np.zeros(0, np.intp)
         self._target: np.ndarray | None = None
 
@@ -63,51 +63,56 @@ class JointStateDecoder:
                 self.problem = str(error)
                 return False
         self.stamp = read_stamp(data, self._order)
-        numbers = np.frombuffer(data, self._dtype, self._size, self._begin)
+        self._copy[:] = data
         if self._target is None:
-            self._values[:] = numbers[self._source]
+            # The places were checked when they were learnt.
+            self._numbers.take(self._source, None, self._values, 'clip')
         else:
-            self._values[self._target] = numbers[self._source]
+            self._values[self._target] = self._numbers[self._source]
         return True
 
     def _is_known(self, data: bytes) -> bool:
         if len(data) != self._length:
             return False
         for begin, count in self._counts:
-            if data[begin : begin + 4] != count:
+            if not data.startswith(count, begin):
                 return False
-        block = data[: self._block_end]
-        # The stamp is in the block's first bytes: compare behind it.
-        if block[FRAME_ID:] != self._block[FRAME_ID:] or block[:STAMP] != self._block[:STAMP]:
-            # The filling between the names means nothing: compare what does.
-            differs = np.frombuffer(block, np.uint8) ^ np.frombuffer(self._block, np.uint8)
-            if np.any(differs & self._mask):
-                return False
-            self._block = block
+        # The stamp lies between the preamble and the names.
+        if data.startswith(self._preamble) and data.startswith(self._names, FRAME_ID):
+            return True
+        # The filling between the names means nothing: compare what does.
+        known = self._preamble + data[STAMP:FRAME_ID] + self._names
+        block = data[: len(known)]
+        differs = np.frombuffer(block, np.uint8) ^ np.frombuffer(known, np.uint8)
+        if np.any(differs & self._mask):
+            return False
+        self._preamble, self._names = block[:STAMP], block[FRAME_ID:]
         return True
 
     def _learn(self, data: bytes) -> None:
         layout = find_layout(data)
         for field in FIELDS:
             setattr(self, f'has_{field}', field in layout.arrays)
-        self._map(layout)
+        self._map(layout, data)
         self._length, self._counts = len(data), layout.counts
-        self._block, self._block_end = data[: layout.block_end], layout.block_end
+        self._preamble, self._names = data[:STAMP], data[FRAME_ID : layout.block_end]
         self._mask = layout.mask
-        self._order, self._dtype = layout.order, np.dtype(layout.order + 'f8')
+        self._order = layout.order
         self.learnt += 1
         self.problem = ''
 
-    def _map(self, layout: JointStateLayout) -> None:
+    def _map(self, layout: JointStateLayout, data: bytes) -> None:
         index_of = {name: index for index, name in reversed(list(enumerate(layout.names)))}
         self.missing = tuple(name for name in self.names if name not in index_of)
         begins = list(layout.arrays.values())
-        self._begin = min(begins, default=0)
-        self._size = (max(begins) - self._begin) // 8 + len(layout.names) if begins else 0
+        begin = min(begins, default=0)
+        size = (max(begins) - begin) // 8 + len(layout.names) if begins else 0
+        self._copy = aligned_copy(data)
+        self._numbers = np.frombuffer(self._copy, layout.order + 'f8', size, begin)
         source, target = [], []
         for row, field in enumerate(FIELDS):
             if field in layout.arrays:
-                first = (layout.arrays[field] - self._begin) // 8
+                first = (layout.arrays[field] - begin) // 8
                 for column, name in enumerate(self.names):
                     if name in index_of:
                         source.append(first + index_of[name])

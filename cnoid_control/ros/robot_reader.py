@@ -88,8 +88,12 @@ class RobotReader:
         self._all: slice | np.ndarray = (
             slice(None) if len(self.joints) == body.num_joints else self._ids
         )
+        self._watches = {device.name: f'device_age:{device.name}' for device in body.devices}
         self._source: JointStateSource | None = None
         self._q_before = body.q.copy()
+        self._by_timer = parameters.trigger == 'timer'
+        self._decimation = parameters.decimation
+        self._lock_step = parameters.lock_step
         self._next_tick = 0.0
         self._passed_over = 0
 
@@ -214,12 +218,10 @@ class RobotReader:
         Returns:
             False when the context is gone.
         """
-        if self.parameters.trigger == 'timer':
-            self.is_fresh = self._wait_for_timer()
-        else:
-            self.is_fresh = self._wait_for_state()
-        self.is_due = self.is_fresh or self.parameters.trigger == 'timer'
-        if self.is_fresh:
+        is_fresh = self._wait_for_timer() if self._by_timer else self._wait_for_state()
+        self.is_fresh = is_fresh
+        self.is_due = is_fresh or self._by_timer
+        if is_fresh:
             self._take_state()
         elif not self.node.context.ok():
             return False
@@ -233,13 +235,12 @@ class RobotReader:
             self._source.inbox.wake()
 
     def _wait_for_state(self) -> bool:
-        decimation = self.parameters.decimation
         source = self.source
         deadline = 0.0
         while True:
             if source.poll_one():
                 self._passed_over += 1
-                if self._passed_over >= decimation:
+                if self._passed_over >= self._decimation:
                     self._passed_over = 0
                     return True
                 continue
@@ -248,11 +249,11 @@ class RobotReader:
                 # Once it is late, look again each period: the safe command must go on.
                 is_late = now - self.arrival > self.state_timeout
                 deadline = now + (self.time_step if is_late else self.state_timeout)
-            if now >= deadline or not self.node.context.ok():
+            elif now >= deadline or not self.node.context.ok():
                 return False
-            source.inbox.wait(min(deadline - now, WAIT_SLICE))
-            if time.monotonic() - self.arrival > WAIT_SLICE:
+            if now - self.arrival > WAIT_SLICE:
                 self._waited()
+            source.inbox.wait(min(deadline - now, WAIT_SLICE))
 
     def _waited(self) -> None:
         """Do what is done now and then while no state comes."""
@@ -277,7 +278,7 @@ class RobotReader:
         self.arrival = time.monotonic()
         self.dt = source.time - self.time if source.time > self.time else self.time_step
         self.time = source.time
-        if self.parameters.lock_step:
+        if self._lock_step:
             self._wait_for_devices()
         else:
             self._poll_devices()
@@ -316,7 +317,7 @@ class RobotReader:
     def device_received(self, name: str) -> None:
         """Take note that a device has got a usable message."""
         if self.watchdog is not None:
-            self.watchdog.feed(f'device_age:{name}')
+            self.watchdog.feed(self._watches[name])
 
     def warn(self, text: str) -> None:
         """Log a warning, not too often."""

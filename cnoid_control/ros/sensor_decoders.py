@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cnoid_control.ros.cdr import FRAME_ID, STAMP, CdrCursor, read_stamp
+from cnoid_control.ros.cdr import FRAME_ID, STAMP, CdrCursor, aligned_copy, read_stamp
 from cnoid_control.ros.exceptions import MalformedMessage
 
 
@@ -52,24 +52,37 @@ class NumbersDecoder(SensorDecoder):
         """Know nothing of the messages yet."""
         super().__init__()
         self.numbers = np.full(self.size, np.nan)
-        self._known = (-1, b'', b'')
-        self._begin = 0
+        # What the places were learnt from, and a copy of the message with the numbers in it.
+        self._length = -1
+        self._preamble = b''
+        self._name_length = b''
         self._order = '<'
-        self._dtype = np.dtype('<f8')
+        self._copy = aligned_copy(b'')
+        self._source = self.numbers
 
     def _decode(self, data: bytes) -> None:
         # With the same length, byte order and length of the frame's name all is where it was.
-        key = (len(data), data[:STAMP], data[FRAME_ID : FRAME_ID + 4])
-        if key != self._known:
-            cursor = CdrCursor(data)
-            cursor.header()
-            self._skip_names(cursor)
-            self._begin = cursor.skip(self.size, 8)
-            self._order = cursor.order
-            self._dtype = np.dtype(cursor.order + 'f8')
-            self._known = key
+        if not (
+            len(data) == self._length
+            and data.startswith(self._preamble)
+            and data.startswith(self._name_length, FRAME_ID)
+        ):
+            self._learn(data)
         self.stamp = read_stamp(data, self._order)
-        self.numbers[:] = np.frombuffer(data, self._dtype, self.size, self._begin)
+        self._copy[:] = data
+        self.numbers[:] = self._source
+
+    def _learn(self, data: bytes) -> None:
+        self._length = -1
+        cursor = CdrCursor(data)
+        cursor.header()
+        self._skip_names(cursor)
+        begin = cursor.skip(self.size, 8)
+        self._order = cursor.order
+        self._copy = aligned_copy(data)
+        self._source = np.frombuffer(self._copy, cursor.order + 'f8', self.size, begin)
+        self._preamble, self._name_length = data[:STAMP], data[FRAME_ID : FRAME_ID + 4]
+        self._length = len(data)
 
     def _skip_names(self, cursor: CdrCursor) -> None:
         """Pass what is between the header and the numbers."""

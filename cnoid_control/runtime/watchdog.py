@@ -95,6 +95,7 @@ class Watchdog:
         self._clock = clock
         self._fed: dict[str, float] = {}
         self._ages: list[tuple[str, str, float, str]] = []
+        self._thresholds: dict[str, float] = {}
         self._bad: set[str] = set()
         self._pending: list[Trip] = []
         self._late_ticks = 0
@@ -112,10 +113,12 @@ class Watchdog:
         """
         if action != 'off':
             self._ages.append((name, what, threshold, action))
+            self._thresholds[name] = threshold
 
     def forget_watches(self) -> None:
         """Watch no ages any more."""
         self._ages.clear()
+        self._thresholds.clear()
 
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_age'."""
@@ -161,12 +164,8 @@ class Watchdog:
 
     def is_fresh(self, name: str) -> bool:
         """Whether the watch does not find it too old at this moment."""
-        now = self._clock()
-        return all(
-            now - self._fed.get(name, -math.inf) <= threshold
-            for watched, _, threshold, _ in self._ages
-            if watched == name
-        )
+        threshold = self._thresholds.get(name, math.inf)
+        return self._clock() - self._fed.get(name, -math.inf) <= threshold
 
     def trip(self, name: str, action: str, message: str) -> None:
         """Say that something happened; `check` gives it to the loop."""
