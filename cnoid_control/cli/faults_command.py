@@ -53,7 +53,8 @@ def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
         found += [(fault.name, partial(run_embedded, fault)) for fault in EMBEDDED_FAULTS]
     if where != 'embedded':
         try:
-            from cnoid_control.ros.dds_faults import DDS_FAULTS, run_dds
+            from cnoid_control.ros.dds_fault import run_dds
+            from cnoid_control.ros.dds_faults import DDS_FAULTS
         except ImportError as error:
             if where == 'dds':
                 raise NoRos(error) from error

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from cnoid_control.ros.activity_watch import ActivityWatch
 from cnoid_control.ros.command_encoder import JointStateEncoder
 from cnoid_control.ros.command_outlet import COMMAND_QOS
 from cnoid_control.ros.fast_path import Outbox
@@ -21,11 +21,6 @@ from cnoid_control.runtime.watchdog import Watchdog
 PERIOD = 0.1
 FLUSH_TIMEOUT = 0.2
 SHOWN = {'position': 'q_target', 'velocity': 'dq_target', 'effort': 'u'}
-ACTIVITY_QOS = QoSProfile(
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 
 
 class CommandMonitor:
@@ -58,7 +53,7 @@ class CommandMonitor:
         self._hardware = hardware
         self._guard = guard
         self._timer: Any = None
-        self._activity: Any = None
+        self._activity: ActivityWatch | None = None
 
     def start(self) -> None:
         """Begin to watch."""
@@ -68,12 +63,10 @@ class CommandMonitor:
         self._timer = self._node.create_timer(
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
-        manager = self._hardware.parameters.controller_manager
+        given = self._hardware.parameters
         if self._hardware.commander.manager is not None:
-            from controller_manager_msgs.msg import ControllerManagerActivity
-
-            self._activity = self._node.create_subscription(
-                ControllerManagerActivity, f'{manager}/activity', self._active, ACTIVITY_QOS
+            self._activity = ActivityWatch(
+                self._node, given.controller_manager, self._active, given.public_calls
             )
 
     def stop(self) -> None:
@@ -82,7 +75,7 @@ class CommandMonitor:
             self._node.destroy_timer(self._timer)
             self._timer = None
         if self._activity is not None:
-            self._node.destroy_subscription(self._activity)
+            self._activity.close()
             self._activity = None
 
     def end(self) -> None:
@@ -121,10 +114,14 @@ class CommandMonitor:
                 'publishers', 'safe', f'topic {topic!r} has {count} publishers: one is needed'
             )
 
-    def _active(self, activity: Any) -> None:
-        states = {one.name: one.state.label for one in activity.controllers}
+    def _active(self, states: dict[str, str]) -> None:
+        manager = self._hardware.commander.manager
         for channel in self._hardware.channels:
-            if states.get(channel.name, 'active') != 'active':
+            if channel.parameters.type == 'joint_state':
+                continue  # no controller of the manager
+            meant = manager is not None and channel.name in manager.deactivated
+            # One that is not listed is not even loaded any more.
+            if states.get(channel.name) != 'active' and not meant:
                 self._guard.command_controller_lost(channel.name)
 
 

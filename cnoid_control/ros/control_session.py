@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
@@ -17,6 +16,7 @@ from cnoid_control.plugin.mailbox import Mailbox
 from cnoid_control.ros.command_monitor import CommandMonitor
 from cnoid_control.ros.exceptions import NotActive
 from cnoid_control.ros.loop_runner import LoopRunner
+from cnoid_control.ros.node_log import NodeLog
 from cnoid_control.ros.node_parameters import NodeParameters
 from cnoid_control.ros.robot_description import wait_for_robot_description
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
@@ -38,28 +38,6 @@ from cnoid_control.runtime.watchdog import Trip, Watchdog, WatchdogParameters
 PAUSED = 'paused'
 
 
-class LogStream(io.TextIOBase):
-    """A text stream whose lines go to the node's log."""
-
-    def __init__(self, node: Node) -> None:
-        """Write to the log of that node."""
-        self._node = node
-        self._line = ''
-
-    def write(self, text: str) -> int:
-        """Log the lines that are complete."""
-        *lines, self._line = (self._line + text).split('\n')
-        for line in lines:
-            log = self._node.get_logger()
-            if line.startswith('error: '):
-                log.error(line.removeprefix('error: '))
-            elif line.startswith('warning: '):
-                log.warning(line.removeprefix('warning: '))
-            elif line:
-                log.info(line)
-        return len(text)
-
-
 class ControlSession:
     """The robot, its controllers and the loop, led through the node's life cycle.
 
@@ -67,6 +45,7 @@ class ControlSession:
         config: the configuration.
         body: the robot.
         hardware: its topics.
+        log: the node's log.
         guard: the watchdog.
         safe_state: the safe state.
         limiter: the limits.
@@ -96,12 +75,14 @@ class ControlSession:
         self.runner: LoopRunner | None = None
         self._node = node
         self._ended = ended
-        self._os: TextIO = LogStream(node)  # type: ignore[assignment]
         self.body = self._load_robot(parameters)
+        self.log = NodeLog(node)
+        self._os: TextIO = self.log  # type: ignore[assignment]
         given = config.parameters
         self.hardware = Ros2ControlHardware(
             self.body, config.hardware['ros2_control'], config.time_step, node, given.devices
         )
+        self.hardware.warn = self.log.often
         try:
             self.hardware.connect()
             self.guard = Watchdog(self._watchdog_parameters(), self._report)
@@ -123,6 +104,7 @@ class ControlSession:
             self._initialize()
         except Exception:
             self.hardware.close()
+            self.log.finish()
             raise
         self.swapper = HotSwap(self.loop, parameters.swap_time, given.safe_state)
         self.monitor = CommandMonitor(node, self.hardware, self.guard)
@@ -239,6 +221,7 @@ class ControlSession:
         finally:
             self.monitor.close()
             self.hardware.close()
+            self.log.finish()
 
     # --- while the loop runs ------------------------------------------------------------------
 
@@ -364,14 +347,8 @@ class ControlSession:
             raise NotActive(f'the robot is in the safe state: {self.safe_state.reason}')
 
     def _report_safe_state(self, reason: str) -> None:
-        if self._node.context.ok():
-            self._node.get_logger().error(f'safe state: {reason}')
+        self.log.error(f'safe state: {reason}')
 
     def _report(self, trip: Trip) -> None:
-        text = f'{trip.watch}: {trip.message}'
-        if not self._node.context.ok():
-            return
-        if trip.action == 'warn':
-            self._node.get_logger().warning(text)
-        else:
-            self._node.get_logger().error(text)
+        write = self.log.warning if trip.action == 'warn' else self.log.error
+        write(f'{trip.watch}: {trip.message}')

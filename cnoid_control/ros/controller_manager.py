@@ -22,11 +22,13 @@ class ControllerManager:
 
     Attributes:
         activated: names of the controllers that were activated from here and still are.
+        deactivated: names of those that were deactivated from here, or are about to be.
     """
 
     def __init__(self, name: str, caller: ServiceCaller, timeout: float = SERVICE_TIMEOUT) -> None:
         """Talk to the manager of that relative or absolute name."""
         self.activated: list[str] = []
+        self.deactivated: set[str] = set()
         self._name = name
         self._caller = caller
         self._timeout = timeout
@@ -130,6 +132,8 @@ class ControllerManager:
             strictness=kind.STRICT if strict else kind.BEST_EFFORT,
         )
         request.timeout.sec = int(self._timeout)
+        # Before it is done: whoever sees the change must know that it was meant.
+        self.deactivated |= set(deactivate)
         answer = self._caller.call(
             services.SwitchController,
             f'{self._name}/switch_controller',
@@ -137,7 +141,9 @@ class ControllerManager:
             2.0 * self._timeout,
         )
         if not answer.ok:
+            self.deactivated -= set(deactivate)
             raise SwitchRefused(activate, deactivate, getattr(answer, 'message', ''))
+        self.deactivated -= set(activate)
         self.activated = [name for name in self.activated if name not in deactivate] + activate
 
     def release(self) -> None:

@@ -2,117 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.ros.dds_rig import DEVICE_AGE, STATE_AGE, DdsRig, RigFailed
+from cnoid_control.ros.dds_fault import DdsFault
+from cnoid_control.ros.dds_rig import DdsRig
+from cnoid_control.ros.wire_observer import ACTIVITY, STATES
 from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER
-from cnoid_control.runtime.fault_table import FaultResult
 from cnoid_control.runtime.watchdog import WatchdogParameters
 
-CONTROL_TIME = WatchdogParameters().control_time
-SUBSCRIBER_TIME = WatchdogParameters().subscriber_time
-# Time in which the dead-man must have acted [s].
-DEADMAN_LIMIT = 0.05
-# Time for controller_manager to answer, on a machine that is busy with other things [s].
-DEACTIVATION_TIMEOUT = 10.0
+SHIPPED = WatchdogParameters()
+# Time between two looks at who publishes the joint states [s].
+PUBLISHERS_TIME = 0.1
 HANGS = 'has not come back'
-
-
-@dataclass(frozen=True)
-class DdsFault:
-    """A fault and what must come of it.
-
-    Attributes:
-        name: name in the table.
-        inject: lets it happen and returns when, by the clock on the wall [s].
-        because: words of the reason for which the safe state must be entered; empty where it
-            must not be.
-        expect: 'goes on', 'safe', 'ends' (the node ends in order) or 'deadman'.
-        stands: whether SR1 must stay on its feet.
-        threshold: time after which the fault can be told at all [s].
-        duration: time to wait after the fault [s].
-        closed_stdout: whether the node writes its output to a device that is full.
-        checks_wire: whether commands must go on to come.
-    """
-
-    name: str
-    inject: Callable[[DdsRig], float]
-    because: str = ''
-    expect: str = 'safe'
-    stands: bool = True
-    threshold: float = 0.0
-    duration: float = 2.0
-    closed_stdout: bool = False
-    checks_wire: bool = True
-
-
-def run_dds(fault: DdsFault) -> FaultResult:
-    """Inject a fault into a fresh rig."""
-    rig = DdsRig(deadman=fault.expect == 'deadman', closed_stdout=fault.closed_stdout)
-    try:
-        if rig.is_disturbed:
-            return FaultResult(
-                fault.name, 'dds', None, False, 'the robot was stopped before the fault'
-            )
-        return _inject(fault, rig)
-    finally:
-        rig.close()
-
-
-def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
-    rig.wire.forget()
-    count = rig.wire.count
-    injected = fault.inject(rig)
-    time.sleep(fault.duration)
-    wrong: list[str] = []
-    reaction = None
-    outcome = 'the controller went on'
-    entered, reason = rig.when('node', 'safe state')
-    if fault.expect == 'safe':
-        outcome = reason or 'the controller went on'
-        if entered:
-            reaction = 1e3 * (entered - injected - fault.threshold)
-            if fault.because not in reason:
-                wrong.append('that is not what was injected')
-        else:
-            wrong.append('the safe state was not entered')
-    elif fault.expect == 'goes on' and entered:
-        wrong.append(f'entered the {reason}')
-    elif fault.expect == 'ends':
-        outcome = f'the node ended with status {rig.control.poll()}, after the safe command'
-        if rig.control.poll() != 0 or not rig.wire.zeros:
-            wrong.append('not so')
-        reaction = 1e3 * (rig.wire.zeros - injected) if rig.wire.zeros else None
-    elif fault.expect == 'deadman':
-        with contextlib.suppress(RigFailed):
-            rig.wait_for(lambda: bool(rig.when('deadman', 'deactivated')[0]), DEACTIVATION_TIMEOUT)
-        outcome = 'the dead-man sent the safe command and deactivated the controller'
-        if not rig.wire.zeros or not rig.when('deadman', 'deactivated')[0]:
-            wrong.append('not so')
-        reaction = 1e3 * (rig.wire.zeros - injected) if rig.wire.zeros else None
-        if reaction is not None and reaction > 1e3 * DEADMAN_LIMIT:
-            wrong.append(f'later than {1e3 * DEADMAN_LIMIT:g} ms')
-    if fault.expect in ('safe', 'goes on') and rig.control.poll() is not None:
-        wrong.append(f'the node ended with status {rig.control.poll()}')
-    if rig.wire.bad:
-        wrong.append(f'{rig.wire.bad} bad commands on the wire')
-    if fault.checks_wire and rig.wire.count == count:
-        wrong.append('no command was sent')
-    if fault.stands:
-        outcome += '; SR1 stands' if rig.stands else ''
-        if not rig.stands:
-            wrong.append('SR1 fell')
-    if reaction is not None:
-        reaction = max(0.0, reaction)
-    return FaultResult(
-        fault.name, 'dds', reaction, not wrong, '; '.join([outcome, *rig.notes, *wrong])
-    )
 
 
 # --- how they are injected --------------------------------------------------------------------
@@ -131,8 +36,7 @@ def _deactivate(*controllers: str) -> Callable[[DdsRig], float]:
     def inject(rig: DdsRig) -> float:
         now = time.time()
         rig.deactivate(*controllers)
-        # The switch itself takes its time: it has happened when the manager says so.
-        return rig.when('robot', 'switched controllers: +[] -')[0] or now
+        return now
 
     return inject
 
@@ -168,7 +72,7 @@ def _second_publisher(rig: DdsRig) -> float:
 
 def _unsubscribe(rig: DdsRig) -> float:
     # The one who checks the wire is a subscriber too.
-    rig.wire.close()
+    rig.wire.commands.close()
     return _spoil('unsubscribe')(rig)
 
 
@@ -219,41 +123,67 @@ DDS_FAULTS = (
         _deactivate('joint_state_broadcaster'),
         'no joint states',
         stands=False,
-        threshold=STATE_AGE,
+        threshold=SHIPPED.state_age,
+        missed=STATES,
     ),
     DdsFault(
         'joint_states slow down',
         _spoil('slow'),
         'no joint states',
         stands=False,
-        threshold=STATE_AGE,
+        threshold=SHIPPED.state_age,
+        missed=STATES,
     ),
-    DdsFault('joint_states jump in time', _spoil('jump'), 'jumped'),
+    DdsFault('joint_states jump in time', _spoil('jump'), 'jumped', told_by=STATES),
     DdsFault('joint_states reordered', _spoil('reorder'), expect='goes on'),
     DdsFault('joint_states with a joint missing', _spoil('missing'), expect='goes on'),
     DdsFault('joint_states with NaN', _spoil('nan'), expect='goes on'),
     DdsFault('joint_states with Inf', _spoil('inf'), expect='goes on'),
-    DdsFault('joint_states from two publishers', _second_publisher, '2 publishers', threshold=0.1),
+    DdsFault(
+        'joint_states from two publishers',
+        _second_publisher,
+        '2 publishers',
+        threshold=PUBLISHERS_TIME,
+    ),
     DdsFault('joint_states truncated', _spoil('truncate'), expect='goes on'),
     DdsFault('joint_states flood (10 kHz)', _spoil('flood'), expect='goes on'),
-    DdsFault('IMU stops', _deactivate('imu_sensor_broadcaster'), 'WaistIMU', threshold=DEVICE_AGE),
+    DdsFault(
+        'IMU stops',
+        _deactivate('imu_sensor_broadcaster'),
+        'WaistIMU',
+        threshold=SHIPPED.device_age,
+        missed='WaistIMU',
+    ),
     DdsFault(
         'force sensors stop',
         _deactivate('left_ankle_broadcaster', 'right_ankle_broadcaster'),
         'AnkleForceSensor',
-        threshold=DEVICE_AGE,
+        threshold=SHIPPED.device_age,
+        missed='LeftAnkleForceSensor',
     ),
     DdsFault('controller raises', _break('raise'), 'told to raise'),
-    DdsFault('controller hangs for 50 ms', _break('hang_50_ms'), HANGS, threshold=CONTROL_TIME),
-    DdsFault('controller hangs for ever', _break('hang_for_ever'), HANGS, threshold=CONTROL_TIME),
-    DdsFault('controller loops for ever', _break('loop_for_ever'), HANGS, threshold=CONTROL_TIME),
-    DdsFault('controller returns NaN', _break('nan'), 'cannot be meant'),
-    DdsFault('controller writes 10^9', _break('huge'), 'cannot be meant'),
+    DdsFault(
+        'controller hangs for 50 ms', _break('hang_50_ms'), HANGS, threshold=SHIPPED.control_time
+    ),
+    DdsFault(
+        'controller hangs for ever',
+        _break('hang_for_ever'),
+        HANGS,
+        threshold=SHIPPED.control_time,
+    ),
+    DdsFault(
+        'controller loops for ever',
+        _break('loop_for_ever'),
+        HANGS,
+        threshold=SHIPPED.control_time,
+    ),
+    DdsFault('controller returns NaN', _break('nan'), 'cannot be meant', is_replaced=True),
+    DdsFault('controller writes 10^9', _break('huge'), 'cannot be meant', is_replaced=True),
     DdsFault(
         'command subscriber vanishes',
         _unsubscribe,
         'no subscription',
-        threshold=SUBSCRIBER_TIME,
+        threshold=SHIPPED.subscriber_time,
         checks_wire=False,
     ),
     DdsFault(
@@ -261,6 +191,7 @@ DDS_FAULTS = (
         _deactivate('effort_controller'),
         'deactivated by someone else',
         stands=False,
+        told_by=ACTIVITY,
     ),
     DdsFault('node gets SIGINT', _signal(signal.SIGINT), '', 'ends', False, duration=4.0),
     DdsFault('node gets SIGTERM', _signal(signal.SIGTERM), '', 'ends', False, duration=4.0),
@@ -271,10 +202,11 @@ DDS_FAULTS = (
         _kill_robot,
         'no joint states',
         stands=False,
-        threshold=STATE_AGE,
+        threshold=SHIPPED.state_age,
+        missed=STATES,
     ),
     DdsFault('log disk full', _nothing, expect='goes on', closed_stdout=True),
-    DdsFault('clock set back', _spoil('back'), 'jumped by -'),
+    DdsFault('clock set back', _spoil('back'), 'jumped by -', told_by=STATES),
     DdsFault('parameter storm (1000 sets)', _parameter_storm, expect='goes on'),
     DdsFault('hot-swap storm (20 swaps)', _swap_storm, expect='goes on'),
 )

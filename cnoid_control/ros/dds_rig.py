@@ -24,8 +24,9 @@ from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.domain import reserved_domain
+from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
 from cnoid_control.ros.service_caller import ServiceCaller
-from cnoid_control.ros.wire_check import WireCheck
+from cnoid_control.ros.wire_observer import WireObserver
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.config_file import merge
 from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
@@ -36,8 +37,11 @@ DEVICE_TOPICS = {
     'LeftAnkleForceSensor': 'left_ankle_broadcaster/wrench',
     'RightAnkleForceSensor': 'right_ankle_broadcaster/wrench',
 }
-STATE_AGE = 0.5
-DEVICE_AGE = 0.5
+DEVICE_TYPES = {
+    'WaistIMU': 'sensor_msgs/msg/Imu',
+    'LeftAnkleForceSensor': 'geometry_msgs/msg/WrenchStamped',
+    'RightAnkleForceSensor': 'geometry_msgs/msg/WrenchStamped',
+}
 START_TIMEOUT = 60.0
 SERVICE_TIMEOUT = 60.0
 LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
@@ -53,17 +57,21 @@ class DdsRig:
     Attributes:
         robot, control, deadman: the processes.
         node: node of this process, to ask and tell with; served by a thread.
-        wire: looks at the commands.
+        wire: looks at the commands, and at when what was sent.
+        time_step: control period [s].
         height: height of SR1's root as the robot tells it [m].
         notes: what is worth telling of what happened.
     """
 
-    def __init__(self, deadman: bool = False, closed_stdout: bool = False) -> None:
+    def __init__(
+        self, deadman: bool = False, closed_stdout: bool = False, observed: str = ''
+    ) -> None:
         """Start everything and wait until SR1 has stood for a while.
 
         Args:
             deadman: whether a dead-man watches the node.
             closed_stdout: let the node's output go to a device that is always full.
+            observed: name of a device whose messages are timed; none where empty.
 
         Raises:
             RigFailed: a process ended, or no commands came in time.
@@ -73,12 +81,12 @@ class DdsRig:
         self.deadman: subprocess.Popen[bytes] | None = None
         self._stack = contextlib.ExitStack()
         try:
-            self._start(deadman, closed_stdout)
+            self._start(deadman, closed_stdout, observed)
         except BaseException:
             self.close()
             raise
 
-    def _start(self, deadman: bool, closed_stdout: bool) -> None:
+    def _start(self, deadman: bool, closed_stdout: bool, observed: str) -> None:
         domain = self._stack.enter_context(reserved_domain())
         self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         self._environment = {
@@ -94,22 +102,20 @@ class DdsRig:
         self.control = self._process('node', 'cnoid_control.ros.node', output=full)
         if deadman:
             self.deadman = self._process('deadman', 'cnoid_control.ros.deadman')
-        self._make_node(domain)
-        self.wait_for(lambda: self.wire.count > 2000 or self.is_disturbed)
+        self._make_node(domain, observed)
+        self.wait_for(lambda: self.wire.commands.count > 2000 or self.is_disturbed)
         if deadman:
             self.wait_for(lambda: 'watching' in self.log('deadman') or self.is_disturbed)
 
     def _write_parameters(self) -> None:
+        config = load_config('sr1_pd')
+        self.time_step = config.time_step
         values = merge(
-            load_config('sr1_pd').values,
+            config.values,
             {
                 'controller': FAULTY_CONTROLLER,
                 'faulty_controller.devices': list(DEVICE_TOPICS),
                 'devices': DEVICE_TOPICS,
-                # A machine that is shared with others stalls now and then; what counts is the
-                # reaction once the threshold has passed.
-                'watchdog.state_age': STATE_AGE,
-                'watchdog.device_age': DEVICE_AGE,
             },
         )
         self._parameters = self._folder / 'parameters.yaml'
@@ -131,12 +137,15 @@ class DdsRig:
         return process
 
     def start_robot(self) -> None:
-        """Start the robot's process; it must not starve those that stop it."""
+        """Start the robot's process: less urgent than those that stop it, more than all others."""
         self.robot = self._process(
-            'robot', 'cnoid_control.ros.faulty_robot', '-p', 'realtime_priority:=0'
+            'robot',
+            'cnoid_control.ros.faulty_robot',
+            '-p',
+            f'realtime_priority:={DEFAULT_PRIORITY - 10}',
         )
 
-    def _make_node(self, domain: int) -> None:
+    def _make_node(self, domain: int, observed: str) -> None:
         from nav_msgs.msg import Odometry
         from std_msgs.msg import String
 
@@ -159,7 +168,8 @@ class DdsRig:
             while not stop.is_set():
                 executor.spin_once(timeout_sec=0.05)
 
-        self.wire = WireCheck(self.node, 'effort_controller/commands', JOINTS, MAX_EFFORT)
+        topics = {DEVICE_TOPICS[observed]: DEVICE_TYPES[observed]} if observed else {}
+        self.wire = WireObserver(self.node, JOINTS, MAX_EFFORT, self.time_step, topics)
         self._stack.callback(self.wire.close)
         thread = threading.Thread(target=serve, name='fault injector', daemon=True)
         thread.start()
@@ -229,11 +239,14 @@ class DdsRig:
         return int(found[-1]) * 1e-9 if found else 0.0
 
     @property
+    def disturbance(self) -> str:
+        """Why the robot was stopped; empty while it was not."""
+        return self.when('node', 'safe state')[1] or self.when('deadman', 'robot is stopped')[1]
+
+    @property
     def is_disturbed(self) -> bool:
         """Whether the robot was stopped already: the machine has stalled for too long."""
-        return bool(
-            self.when('node', 'safe state')[0] or self.when('deadman', 'robot is stopped')[0]
-        )
+        return bool(self.disturbance)
 
     @property
     def stands(self) -> bool:

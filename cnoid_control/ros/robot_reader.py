@@ -51,6 +51,7 @@ class RobotReader:
         opening: what is in use; None before something is.
         watchdog: told of every state and device message; None for nobody.
         while_waiting: called now and then while no state comes, in the loop thread.
+        warn: takes a sentence about something unusual, perhaps often; by default it is logged.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class RobotReader:
         self.opening: Opening | None = None
         self.watchdog: Any = None
         self.while_waiting: Callable[[], None] = lambda: None
+        self.warn: Callable[[str], None] = self._log_warning
         self.node = node
         self.joints = [joint for joint in body.joints if joint.name]
         self.topic = node.resolve_topic_name(parameters.joint_states)
@@ -319,7 +321,6 @@ class RobotReader:
         if self.watchdog is not None:
             self.watchdog.feed(self._watches[name])
 
-    def warn(self, text: str) -> None:
-        """Log a warning, not too often."""
+    def _log_warning(self, text: str) -> None:
         if self.node.context.ok():
             self.node.get_logger().warning(text, throttle_duration_sec=1.0)

@@ -14,7 +14,7 @@ from cnoid_control.body import Body
 from cnoid_control.runtime.assembly import make_controllers
 from cnoid_control.runtime.exceptions import SwapFailed
 from cnoid_control.runtime.fault_rig import EmbeddedRig
-from cnoid_control.runtime.fault_table import FaultResult
+from cnoid_control.runtime.fault_table import MAX_PERIODS, FaultResult
 from cnoid_control.runtime.swap import HotSwap
 
 Inject = Callable[[EmbeddedRig], None]
@@ -31,6 +31,8 @@ class EmbeddedFault:
             controller must go on.
         stands: whether SR1 must stay on its feet.
         threshold: time after which the fault can be told at all [s].
+        is_replaced: whether the command of the very tick must be replaced: the first one after
+            the injection is the answer then, and the safe state follows when the next are bad too.
         duration: time to run after the fault [s].
     """
 
@@ -39,6 +41,7 @@ class EmbeddedFault:
     because: str = ''
     stands: bool = True
     threshold: Callable[[EmbeddedRig], float] = lambda rig: 0.0
+    is_replaced: bool = False
     duration: float = 0.8
 
 
@@ -59,12 +62,18 @@ def run_embedded(fault: EmbeddedFault) -> FaultResult:
 def _judge(fault: EmbeddedFault, rig: EmbeddedRig, injected: float, ticks: int) -> FaultResult:
     safe = rig.loop.safe_state
     wrong = []
-    reaction = None
+    reaction = periods = None
     if fault.because:
         if safe.is_engaged:
-            answered = rig.first_write_after(rig.entered)
-            reaction = max(0.0, 1e3 * (answered - injected - fault.threshold(rig)))
+            answered = rig.first_write_after(injected if fault.is_replaced else rig.entered)
+            reaction = max(0.0, answered - injected - fault.threshold(rig))
+            # Everything is in one process: the robot's periods are those of the clock.
+            periods = max(1, math.ceil(reaction / rig.config.time_step))
+            if periods > MAX_PERIODS:
+                wrong.append(f'later than {MAX_PERIODS} control periods')
             outcome = f'safe state: {safe.reason}'
+            if fault.is_replaced:
+                outcome = f'the command of the tick was replaced; then {outcome}'
             if fault.because not in safe.reason:
                 wrong.append('that is not what was injected')
         else:
@@ -87,7 +96,14 @@ def _judge(fault: EmbeddedFault, rig: EmbeddedRig, injected: float, ticks: int) 
     if rig.recorder.error:
         outcome += f'; {rig.recorder.error.replace(str(rig.log_path), rig.log_path.name)}'
     outcome = '; '.join([outcome, *rig.notes])
-    return FaultResult(fault.name, 'embedded', reaction, not wrong, '; '.join([outcome, *wrong]))
+    return FaultResult(
+        fault.name,
+        'embedded',
+        None if reaction is None else 1e3 * reaction,
+        not wrong,
+        '; '.join([outcome, *wrong]),
+        periods,
+    )
 
 
 # --- how they are injected --------------------------------------------------------------------
@@ -222,8 +238,8 @@ EMBEDDED_FAULTS = (
     EmbeddedFault(
         'controller loops for ever', _break('loop_for_ever'), HANGS, True, _control_time
     ),
-    EmbeddedFault('controller returns NaN', _break('nan'), 'cannot be meant'),
-    EmbeddedFault('controller writes 10^9', _break('huge'), 'cannot be meant'),
+    EmbeddedFault('controller returns NaN', _break('nan'), 'cannot be meant', is_replaced=True),
+    EmbeddedFault('controller writes 10^9', _break('huge'), 'cannot be meant', is_replaced=True),
     EmbeddedFault('log disk full', _fill_disk),
     EmbeddedFault('clock set back', _shift_time(-10.0), 'jumped by -'),
     EmbeddedFault('parameter storm (1000 sets)', _parameter_storm),

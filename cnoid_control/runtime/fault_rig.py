@@ -141,9 +141,6 @@ class EmbeddedRig:
                 'controller': FAULTY_CONTROLLER,
                 'faulty_controller.devices': list(DEVICES),
                 'watchdog.grace': 0.0,
-                # A machine that is shared with others stalls now and then; what counts is the
-                # reaction once the threshold has passed.
-                'watchdog.state_age': 0.2,
             },
         )
         given, dt = self.config.parameters, self.config.time_step

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 ATTEMPTS = 3
+# Control periods in which the loop must have answered what it can see itself.
+MAX_PERIODS = 3
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class FaultResult:
             first command that answers it [ms]; None where nothing had to be done.
         survived: whether everything that must hold did.
         outcome: one sentence on what happened.
+        periods: control periods that had begun by then, the one in which it could be told
+            included; None where they do not count.
     """
 
     fault: str
@@ -27,6 +31,7 @@ class FaultResult:
     reaction_ms: float | None
     survived: bool
     outcome: str
+    periods: int | None = None
 
 
 def try_again(run: Callable[[], FaultResult]) -> FaultResult:
@@ -35,24 +40,30 @@ def try_again(run: Callable[[], FaultResult]) -> FaultResult:
     A machine that is busy with other things stalls now and then for longer than the thresholds,
     which is a fault of its own and not the one that was injected.
     """
+    failed: list[str] = []
     result = run()
-    attempts = 1
-    while not result.survived and attempts < ATTEMPTS:
-        attempts += 1
+    while not result.survived and len(failed) < ATTEMPTS - 1:
+        failed.append(result.outcome)
         result = run()
-    if attempts == 1:
+    if not failed:
         return result
-    return replace(result, outcome=f'{result.outcome} (attempt {attempts} of {ATTEMPTS})')
+    attempt = f'attempt {len(failed) + 1} of {ATTEMPTS}; before: {" / ".join(failed)}'
+    return replace(result, outcome=f'{result.outcome} ({attempt})')
 
 
 def to_markdown(results: Sequence[FaultResult]) -> str:
     """Table of the results."""
-    lines = ['| fault | where | reaction [ms] | survived | outcome |', '|---|---|---:|---|---|']
+    lines = [
+        '| fault | where | reaction [ms] | periods | survived | outcome |',
+        '|---|---|---:|---:|---|---|',
+    ]
     for result in results:
         reaction = '' if result.reaction_ms is None else f'{result.reaction_ms:.1f}'
+        periods = '' if result.periods is None else result.periods
         survived = 'yes' if result.survived else '**no**'
         lines.append(
-            f'| {result.fault} | {result.where} | {reaction} | {survived} | {result.outcome} |'
+            f'| {result.fault} | {result.where} | {reaction} | {periods} | {survived} '
+            f'| {result.outcome} |'
         )
     return '\n'.join(lines) + '\n'
 

@@ -51,6 +51,8 @@ class FaultyController(SimpleController):
                 io.enable_input(device)
         self.q_ref = self.body.q.copy()
         self.q_old = self.q_ref.copy()
+        # It stays as it is: who looks at the commands sees by it that another one commands.
+        self.body.q_target[:] = self.q_ref
         return self._pass('initialize')
 
     def start(self) -> bool:

@@ -126,8 +126,8 @@ class GuardedLoop(ControlLoop):
             return
         fallback.begin()
         self._robot.release()
-        self._monitor.begin()
         try:
+            self._monitor.begin()
             fallback.control(self.tick, now)
         finally:
             self._monitor.end()
@@ -156,8 +156,8 @@ class GuardedLoop(ControlLoop):
 
     def _control(self, now: float) -> None:
         self._robot.release()
-        self._monitor.begin()
         try:
+            self._monitor.begin()
             if self.transition is None:
                 go_on = self.host.control(self.tick, now)
             else:
@@ -204,8 +204,9 @@ class GuardedLoop(ControlLoop):
         if self.fallback is not None:
             self.fallback.fail(ControllerHangs(duration, self._monitor.limit))
         with self._robot:
+            # A loop in Python must not keep the interpreter from what follows.
+            self._monitor.interrupt()
             self.safe_state.enter(reason, estop=action == 'estop')
-        self._monitor.interrupt()
 
     def _stand_in(self) -> None:
         """Take a tick in the place of the loop's thread, with the safe command."""

@@ -43,7 +43,10 @@ class HangMonitor:
         self._report = report
         self._act = act
         self._since = 0.0
+        self._reported = 0.0
         self._watched = 0
+        self._interrupts = False
+        self._gate = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -67,18 +70,30 @@ class HangMonitor:
         self._since = time.monotonic()
 
     def end(self) -> None:
-        """Say that the call has come back; in the watched thread."""
-        self._since = 0.0
+        """Say that the call has come back; the watched thread is interrupted no more."""
+        while True:
+            try:
+                self._since = 0.0
+                if self._interrupts:
+                    with self._gate:
+                        _interrupt(self._watched, None)
+                        self._interrupts = False
+                return
+            except ControllerHangs:
+                continue  # the interrupt has come here instead of in the call
 
     def interrupt(self) -> None:
-        """Raise `ControllerHangs` in the call that hangs.
+        """Raise `ControllerHangs` in the call that was reported, where it has not come back.
 
         A loop in Python ends by that; a call that waits in C code does not, until it comes back.
         """
-        if self._since:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                ctypes.c_ulong(self._watched), ctypes.py_object(ControllerHangs)
-            )
+        with self._gate:
+            # In this order: the one who ends the call sees the flag, or the end is seen here.
+            self._interrupts = True
+            if self._since and self._since == self._reported:
+                _interrupt(self._watched, ControllerHangs)
+            else:
+                self._interrupts = False
 
     def _watch(self) -> None:
         left = self.limit
@@ -92,6 +107,7 @@ class HangMonitor:
                     left -= age
                 else:
                     self.hangs += 1
+                    self._reported = since
                     self._report(age)
                     self._stand_in(since)
 
@@ -101,3 +117,9 @@ class HangMonitor:
             self._act()
             due = max(due + self._period, time.monotonic())
             self._stop.wait(max(0.0, due - time.monotonic()))
+
+
+def _interrupt(thread: int, error: type[Exception] | None) -> None:
+    """Have an exception raised in a thread; None takes back one that was not raised yet."""
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -85,3 +86,50 @@ def test_an_endless_loop_is_interrupted(notes: Notes) -> None:
     thread.join(10.0)
     monitor.stop()
     assert caught == [ControllerHangs]
+
+
+def test_no_interrupt_outlives_the_call(notes: Notes) -> None:
+    """Calls that take just the limit are interrupted or not; behind their end nothing comes."""
+    limit = 0.001
+    monitor = HangMonitor(limit, 0.001, lambda duration: monitor.interrupt(), notes.act)
+    monitor.start()
+    interrupted = 0
+    for i in range(400):
+        try:
+            try:
+                monitor.begin()
+                end = time.perf_counter() + limit * (0.9 + 0.001 * i)
+                while time.perf_counter() < end:
+                    pass
+            finally:
+                monitor.end()
+        except ControllerHangs:
+            interrupted += 1
+        # A late interrupt would end the test here.
+        for _ in range(50):
+            pass
+    monitor.stop()
+    assert interrupted <= monitor.hangs
+    assert monitor.hangs > 0
+
+
+def test_the_next_call_is_not_interrupted_for_the_last_one(notes: Notes) -> None:
+    """An interrupt that comes when the call is over leaves the call alone that has begun since."""
+    reported, begun, done = threading.Event(), threading.Event(), threading.Event()
+
+    def report(duration: float) -> None:
+        reported.set()
+        begun.wait(10.0)
+        monitor.interrupt()
+        done.set()
+
+    monitor = HangMonitor(LIMIT, 0.002, report, notes.act)
+    monitor.start()
+    monitor.begin()
+    assert reported.wait(10.0)
+    monitor.end()
+    monitor.begin()
+    begun.set()
+    assert done.wait(10.0)
+    monitor.end()
+    monitor.stop()
