@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cnoid_control.cli.command import Command
+from cnoid_control.cli.interrupt import StopOnInterrupt
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.runtime.fault_table import FaultResult, to_json, to_markdown, try_again
 
@@ -80,7 +81,8 @@ def select(
 
 def run(args: argparse.Namespace) -> int:
     """Inject the faults one after the other; 1 where one was not survived."""
-    results = list(_results(args))
+    with StopOnInterrupt(_interrupt):
+        results = list(_results(args))
     if args.json:
         print(to_json(results))
     else:
@@ -88,6 +90,11 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         args.output.write_text(to_markdown(results), encoding='utf-8')
     return 0 if all(result.survived for result in results) else 1
+
+
+def _interrupt() -> None:
+    # On its way out everything that was started is ended.
+    raise KeyboardInterrupt
 
 
 def _results(args: argparse.Namespace) -> Iterator[FaultResult]:

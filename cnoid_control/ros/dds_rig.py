@@ -32,6 +32,8 @@ from cnoid_control.runtime.config_file import merge
 from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
 
 JOINTS = 29
+# What it starts must not go on without it.
+BOUND_MODULE = 'cnoid_control.ros.bound_module'
 DEVICE_TOPICS = {
     'WaistIMU': 'imu_sensor_broadcaster/imu',
     'LeftAnkleForceSensor': 'left_ankle_broadcaster/wrench',
@@ -127,7 +129,7 @@ class DdsRig:
         words = ('--ros-args', '--params-file', str(self._parameters), *words)
         with open(output or self._folder / f'{name}.log', 'ab') as log:
             process = subprocess.Popen(
-                [sys.executable, '-m', module, *words],
+                [sys.executable, '-m', BOUND_MODULE, str(os.getpid()), module, *words],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
