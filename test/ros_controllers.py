@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cnoid_control import SimpleController, StateFlag, parameter
+from cnoid_control.body.devices import Imu
 from cnoid_control.plugin.messages import JointValues, Trigger, Value
 
 
@@ -105,3 +106,12 @@ class Broken(Hold):
         """Options."""
 
         fail: str = parameter('initialize', 'phase that fails')
+
+
+class Balanced(Hold):
+    """The same, and reads the gyro."""
+
+    def initialize(self, io):
+        """Enable the gyro, too."""
+        io.enable_input(io.body.find_device(Imu, 'gyro'))
+        return super().initialize(io)

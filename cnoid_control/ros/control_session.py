@@ -106,7 +106,9 @@ class ControlSession:
             self.hardware.close()
             self.log.finish()
             raise
-        self.swapper = HotSwap(self.loop, parameters.swap_time, given.safe_state)
+        self.swapper = HotSwap(
+            self.loop, parameters.swap_time, given.safe_state, self._watch_devices
+        )
         self.monitor = CommandMonitor(node, self.hardware, self.guard)
         for note in self.limiter.limits.notes:
             node.get_logger().warning(note)
@@ -142,7 +144,6 @@ class ControlSession:
         request = self.loop.host.initialize()
         self.hardware.prepare(request)
         self._is_initialized = True
-        self._watched_devices = request.devices
 
     # --- life cycle ---------------------------------------------------------------------------
 
@@ -189,11 +190,16 @@ class ControlSession:
             guard.watch_age('state_age', 'joint states', patience, given.state_action)
         else:
             guard.watch_states()
-            for device in sorted(self._watched_devices):
-                guard.watch_device(device)
             guard.watch_subscribers()
+            self._watch_devices(self.loop.host)
         self.hardware.watchdog = self.guard
         self.guard.start()
+
+    def _watch_devices(self, *hosts: ControllerHost) -> None:
+        """Watch the devices that these controllers read; in lock-step they are waited for."""
+        if not self.hardware.parameters.lock_step:
+            requests = [host.request() for host in hosts]
+            self.guard.watch_devices(set().union(*[one.devices for one in requests]))
 
     def deactivate(self) -> None:
         """End the loop, stop the controllers, leave the robot safe."""
@@ -306,7 +312,6 @@ class ControlSession:
         self._demand_control()
         self.swapper.swap(make_controllers(config))
         self.config = config
-        self._watched_devices = self.host.request().devices
 
     def update_options(self, name: str, options: Mapping[str, Any]) -> None:
         """Give a controller other options between two ticks.

@@ -90,8 +90,7 @@ class StandaloneLoop(GuardedLoop):
             guard.watch_age('state_age', 'joint states', hardware.state_timeout, action)
         else:
             guard.watch_states()
-            for device in sorted(self.host.request().devices):
-                guard.watch_device(device)
+            guard.watch_devices(self.host.request().devices)
         hardware.watchdog = guard
         guard.start()
         self.start_monitor()

@@ -165,8 +165,7 @@ class EmbeddedRig:
         )
         self.loop.open()
         self.guard.watch_states()
-        for device in DEVICES:
-            self.guard.watch_device(device)
+        self.guard.watch_devices(DEVICES)
         self.robot.watchdog = self.guard
         self.guard.start()
         for _ in range(round(1.0 / dt)):

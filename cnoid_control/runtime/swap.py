@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.exceptions import LoopStands, SwapFailed, SwapUnderWay
@@ -29,6 +29,7 @@ class HotSwap:
         loop: ControlLoop,
         duration: float = 0.3,
         holding: SafeStateParameters | None = None,
+        driving: Callable[..., None] = lambda *hosts: None,
     ) -> None:
         """Attach to a loop.
 
@@ -36,8 +37,10 @@ class HotSwap:
             loop: the loop, running or about to run.
             duration: time in which commands move from the old controllers' to the new ones' [s].
             holding: how joints are held whose command channel changes.
+            driving: told the hosts that may have the robot, when a swap begins and when it ends.
         """
         self.duration = duration
+        self._driving = driving
         self._loop = loop
         self._holding = holding or SafeStateParameters()
         self._lock = threading.Lock()
@@ -87,7 +90,8 @@ class HotSwap:
                 new.stop()
                 new.unconfigure()
                 raise SwapFailed(name, error) from error
-            threading.Thread(target=_clear_up, args=(transition,), daemon=True).start()
+            self._driving(transition.old, transition.new)
+            threading.Thread(target=self._clear_up, args=(transition,), daemon=True).start()
             loop.transition = transition
         return transition
 
@@ -133,13 +137,15 @@ class HotSwap:
             raise SwapFailed(name, error) from error
         return host
 
-
-def _clear_up(transition: Transition) -> None:
-    """Stop the host that lost, once it is called no more."""
-    transition.ended.wait()
-    loser = transition.old if transition.winner is transition.new else transition.new
-    try:
-        loser.stop()
-        loser.unconfigure()
-    finally:
-        transition.cleared.set()
+    def _clear_up(self, transition: Transition) -> None:
+        """Stop the host that lost, once it is called no more."""
+        transition.ended.wait()
+        winner, loser = transition.old, transition.new
+        if transition.winner is transition.new:
+            winner, loser = loser, winner
+        try:
+            self._driving(winner)
+            loser.stop()
+            loser.unconfigure()
+        finally:
+            transition.cleared.set()

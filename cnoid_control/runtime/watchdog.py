@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from cnoid_control.parameters import parameter
 
-ACTIONS = ('off', 'warn', 'safe', 'estop')
+ACTIONS = ('ignore', 'warn', 'safe', 'estop')
 
 
 @dataclass
 class WatchdogParameters:
     """The `watchdog` section of a configuration: what is watched, how closely, and then what.
 
-    Actions: `off` does not watch, `warn` reports, `safe` enters the safe state, `estop` stops as
-    the emergency stop does.
+    Actions: `ignore` does not watch, `warn` reports, `safe` enters the safe state, `estop` stops
+    as the emergency stop does.
     """
 
     grace: float = parameter(
@@ -94,8 +94,8 @@ class Watchdog:
         self._report = report
         self._clock = clock
         self._fed: dict[str, float] = {}
-        self._ages: list[tuple[str, str, float, str]] = []
-        self._thresholds: dict[str, float] = {}
+        # What is watched, from which age on it is too old, and what follows; by watch.
+        self._ages: dict[str, tuple[str, float, str]] = {}
         self._bad: set[str] = set()
         self._pending: list[Trip] = []
         self._late_ticks = 0
@@ -109,29 +109,38 @@ class Watchdog:
             name: name of the watch.
             what: what it is, for messages: 'joint states'.
             threshold: age from which on it is too old [s].
-            action: `off`, `warn`, `safe` or `estop`.
+            action: `ignore`, `warn`, `safe` or `estop`.
         """
-        if action != 'off':
-            self._ages.append((name, what, threshold, action))
-            self._thresholds[name] = threshold
+        if action != 'ignore':
+            # The loop may be going through the old ones at this moment: they stay as they are.
+            self._fed.setdefault(name, self._clock())
+            self._ages = {**self._ages, name: (what, threshold, action)}
 
     def forget_watches(self) -> None:
         """Watch no ages any more."""
-        self._ages.clear()
-        self._thresholds.clear()
+        self._ages, self._fed = {}, {}
 
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_age'."""
         given = self.parameters
         self.watch_age('state_age', 'joint states', given.state_age, given.state_action)
 
-    def watch_device(self, device: str) -> None:
-        """Watch the age of a device as configured; feed 'device_age:NAME'."""
+    def watch_devices(self, devices: Collection[str]) -> None:
+        """Watch the ages of these devices as configured, and of no others; feed 'device_age:NAME'.
+
+        From any thread; a device that was not watched before counts as fresh.
+        """
         given = self.parameters
-        threshold = given.device_ages.get(device, given.device_age)
-        self.watch_age(
-            f'device_age:{device}', f'device {device!r}', threshold, given.device_action
-        )
+        wanted = {f'device_age:{device}': device for device in sorted(devices)}
+        for watch in [name for name in self._ages if name.startswith('device_age:')]:
+            if watch not in wanted:
+                self._ages = {name: age for name, age in self._ages.items() if name != watch}
+                self._bad.discard(watch)
+        for watch, device in wanted.items():
+            if watch not in self._ages:
+                self._fed[watch] = self._clock()
+                threshold = given.device_ages.get(device, given.device_age)
+                self.watch_age(watch, f'device {device!r}', threshold, given.device_action)
 
     def watch_subscribers(self) -> None:
         """Watch that somebody receives the commands; feed 'subscriber_time' while so."""
@@ -147,8 +156,7 @@ class Watchdog:
         """Begin (again): every age counts from now, and nothing is too old during the grace."""
         now = self._clock()
         self._grace_end = now + self.parameters.grace
-        for name, *_ in self._ages:
-            self._fed[name] = now
+        self._fed = dict.fromkeys(self._ages, now)
         self._bad.clear()
         self._pending.clear()
         self._late_ticks = 0
@@ -159,17 +167,21 @@ class Watchdog:
         self._grace_end = math.inf
 
     def feed(self, name: str) -> None:
-        """Say that what the watch waits for has come."""
-        self._fed[name] = self._clock()
+        """Say that what the watch waits for has come; too late is found even if nobody looked."""
+        now = self._clock()
+        if name in self._ages:
+            self._check_age(name, now)
+        self._fed[name] = now
 
     def is_fresh(self, name: str) -> bool:
         """Whether the watch does not find it too old at this moment."""
-        threshold = self._thresholds.get(name, math.inf)
-        return self._clock() - self._fed.get(name, -math.inf) <= threshold
+        if name not in self._ages:
+            return True
+        return self._clock() - self._fed.get(name, -math.inf) <= self._ages[name][1]
 
     def trip(self, name: str, action: str, message: str) -> None:
         """Say that something happened; `check` gives it to the loop."""
-        if action != 'off' and name not in self._bad:
+        if action != 'ignore' and name not in self._bad:
             self._bad.add(name)
             self._found(Trip(name, action, message, self._clock()))
 
@@ -212,22 +224,22 @@ class Watchdog:
     def check(self) -> Trip | None:
         """Look at everything; the gravest thing newly found, None where all is well."""
         now = self._clock()
-        if now >= self._grace_end:
-            for name, what, threshold, action in self._ages:
-                age = now - self._fed[name]
-                if age > threshold:
-                    self.trip(
-                        name,
-                        action,
-                        f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)',
-                    )
-                elif name in self._bad:
-                    self._bad.discard(name)
+        for name in self._ages:
+            if self._check_age(name, now) and name in self._bad:
+                self._bad.discard(name)
         if not self._pending:
             return None
         found = self._pending.copy()
         del self._pending[: len(found)]
         return max(found, key=lambda trip: ACTIONS.index(trip.action))
+
+    def _check_age(self, name: str, now: float) -> bool:
+        what, threshold, action = self._ages[name]
+        age = now - self._fed.get(name, now)
+        if age <= threshold or now < self._grace_end:
+            return True
+        self.trip(name, action, f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)')
+        return False
 
     def _found(self, trip: Trip) -> None:
         self.trips.append(trip)

@@ -299,3 +299,16 @@ def test_robot_that_refuses_the_new_channels_goes_on_with_the_old() -> None:
     assert rig.steps(3) == [1.0, 1.0, 1.0]
     assert 'no velocity interface' in str(transition.error)
     assert rig.hardware.body.joints[0].actuation_mode == StateFlag.JOINT_TORQUE
+
+
+def test_who_may_have_the_robot_is_told() -> None:
+    """Both while a swap goes on, and the one that has it at its end."""
+    told: list[tuple[ControllerHost, ...]] = []
+    rig = Rig(Constant(1.0))
+    rig.swap = HotSwap(rig.loop, DURATION, driving=lambda *hosts: told.append(hosts))
+    old = rig.loop.host
+    transition = rig.begin(Constant(3.0))
+    assert told == [(old, transition.new)]
+    rig.steps(TICKS + 1)
+    assert transition.cleared.wait(10.0)
+    assert told[1:] == [(transition.new,)]

@@ -68,8 +68,7 @@ def test_grace_covers_the_start(clock: Clock) -> None:
 def test_devices_have_thresholds_of_their_own(clock: Clock) -> None:
     """Each device is watched by itself, by its own threshold where given."""
     dog, _ = make(clock, device_age=0.1, device_ages={'GYRO': 0.01}, device_action='warn')
-    dog.watch_device('GYRO')
-    dog.watch_device('FORCE')
+    dog.watch_devices({'GYRO', 'FORCE'})
     dog.start()
     clock.now += 0.05
     trip = dog.check()
@@ -84,7 +83,7 @@ def test_devices_have_thresholds_of_their_own(clock: Clock) -> None:
 def test_the_gravest_finding_is_returned(clock: Clock) -> None:
     """Of several findings in a tick the one with the gravest action counts; all are kept."""
     dog, reported = make(clock, device_action='warn', deactivated_action='estop')
-    dog.watch_device('GYRO')
+    dog.watch_devices({'GYRO'})
     dog.watch_states()
     dog.start()
     clock.now += 1.0
@@ -97,9 +96,11 @@ def test_the_gravest_finding_is_returned(clock: Clock) -> None:
     assert [found.watch for found in dog.trips] == [found.watch for found in reported]
 
 
-def test_off_is_not_watched(clock: Clock) -> None:
-    """A watch that is off finds nothing."""
-    dog, reported = make(clock, state_action='off', deactivated_action='off', late_action='off')
+def test_what_is_ignored_is_not_watched(clock: Clock) -> None:
+    """A watch that is ignored finds nothing."""
+    dog, reported = make(
+        clock, state_action='ignore', deactivated_action='ignore', late_action='ignore'
+    )
     dog.watch_states()
     dog.start()
     clock.now += 100.0
@@ -156,5 +157,38 @@ def test_stop_and_start(clock: Clock) -> None:
 
 def test_wrong_actions_are_refused() -> None:
     """The message names the key and the actions that exist."""
-    with pytest.raises(ParameterError, match=r'watchdog\.state_action.*off, warn, safe, estop'):
+    with pytest.raises(ParameterError, match=r'watchdog\.state_action.*ignore, warn, safe, estop'):
         parse_parameters(WatchdogParameters, {'state_action': 'panic'}, 'watchdog')
+
+
+def test_a_state_that_comes_too_late_is_found_though_nobody_looked(clock: Clock) -> None:
+    """A loop that was stopped itself finds a fresh state when it goes on, and still knows."""
+    dog, _ = make(clock, state_age=0.01)
+    dog.watch_states()
+    dog.start()
+    clock.now += 0.3
+    dog.feed('state_age')
+    trip = dog.check()
+    assert trip is not None
+    assert trip.message == 'no joint states for 300 ms (limit 10 ms)'
+    dog.feed('state_age')
+    assert dog.check() is None
+
+
+def test_the_watched_devices_can_be_exchanged(clock: Clock) -> None:
+    """A device that is watched anew counts as fresh, one that is not watched any more is not."""
+    dog, _ = make(clock, device_age=0.01)
+    dog.watch_states()
+    dog.watch_devices({'GYRO', 'FORCE'})
+    dog.start()
+    clock.now += 0.008
+    dog.feed('state_age')
+    dog.feed('device_age:GYRO')
+    dog.watch_devices({'GYRO', 'CAMERA'})
+    clock.now += 0.008
+    assert dog.check() is None
+    dog.feed('device_age:GYRO')
+    clock.now += 0.003
+    trip = dog.check()
+    assert trip is not None
+    assert trip.watch == 'device_age:CAMERA'
