@@ -143,12 +143,14 @@ class GuardedLoop(ControlLoop):
         self.safe_state.apply(dt, fresh)
         if self.fallback is not None and fresh:
             self.fallback.apply()
-        if self.limiter is not None and not self.limiter.apply(dt):
+        # States that come faster than agreed must not make the robot faster than it may be.
+        since = min(dt, getattr(self.hardware, 'dt', dt))
+        if self.limiter is not None and not self.limiter.apply(since):
             if self.fallback is not None:
                 self.fallback.fail(BadCommands(self.tick))
             self.safe_state.enter(f'at tick {self.tick}: the commands cannot be meant')
             self.safe_state.apply(dt, fresh)
-            self.limiter.apply(dt)
+            self.limiter.apply(since)
         if self.recorder is not None:
             self.recorder.note_sent()
         self.hardware.write()
@@ -183,7 +185,7 @@ class GuardedLoop(ControlLoop):
             stood_in: called after each tick that was taken in that thread.
         """
         self._stood_in = stood_in
-        if self.guard.parameters.control_action != 'off':
+        if self.guard.parameters.control_action != 'ignore':
             self._monitor.start()
 
     def stop_monitor(self) -> None:

@@ -193,7 +193,7 @@ def test_an_endless_loop_is_interrupted_and_the_loop_goes_on() -> None:
     assert set(commands(loop)[2:]) == {0.0}
 
 
-@pytest.mark.parametrize('action', ['warn', 'off'])
+@pytest.mark.parametrize('action', ['warn', 'ignore'])
 def test_hangs_may_be_reported_only(action: str) -> None:
     """With a warning, or without a watch, a slow controller keeps the robot."""
     loop = make_loop(
@@ -209,3 +209,33 @@ def test_hangs_may_be_reported_only(action: str) -> None:
     assert not loop.safe_state.is_engaged
     assert np.all(np.array(commands(loop)) == 1.0)
     assert [trip.watch for trip in loop.guard.trips] == ['control_time'] * (action == 'warn')
+
+
+class Mover(SimpleController):
+    """Commands positions far away."""
+
+    def initialize(self, io) -> bool:
+        """Command positions."""
+        self.body = io.body
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+            io.enable_io(joint)
+        return True
+
+    def control(self) -> bool:
+        """Command more than can be reached."""
+        self.body.q_target[:] = 2.0
+        return True
+
+
+@pytest.mark.parametrize(('dt', 'step'), [(0.0002, 0.0002), (0.002, 0.002), (0.1, 0.002)])
+def test_states_that_come_too_fast_do_not_make_the_robot_faster(dt: float, step: float) -> None:
+    """A step of the commanded position is what the joint's speed allows since the last state."""
+    loop = make_loop(Mover(), state_action='ignore')
+    loop.limiter.limits.dq_upper[:] = 3.0
+    loop.limiter.restart()
+    loop.hardware.dt = dt
+    for _ in range(5):
+        loop.step()
+    targets = np.array([written['q_target'][0] for written in loop.hardware.written])
+    assert np.diff(targets)[1:] == pytest.approx(3.0 * step)
