@@ -280,12 +280,16 @@ class ControlSession:
     def reset(self) -> None:
         """Leave the safe state: fresh controllers take over from the measured state.
 
+        Takers of commands that were deactivated in the meantime are activated again.
+
         Raises:
             CnoidControlError: they cannot; the safe state goes on.
         """
         self._demand_active()
         if not self.safe_state.is_engaged:
             return
+        if not self.guard.is_fresh('state_age'):
+            raise NotActive('there are no joint states to start from')
         old = self.loop.host
         new = ControllerHost(
             make_controllers(self.config), self.body, self.config.time_step, self._os
@@ -294,6 +298,7 @@ class ControlSession:
             new.configure()
             new.initialize(aside=True)
             new.start()
+            self.hardware.activate()
         except Exception:
             new.stop()
             new.unconfigure()

@@ -18,6 +18,8 @@ SHIPPED = WatchdogParameters()
 # Time between two looks at who publishes the joint states [s].
 PUBLISHERS_TIME = 0.1
 HANGS = 'has not come back'
+# Time in which a controller_manager that is back has all its states sent [s].
+SETTLING_TIME = 0.5
 
 
 # --- how they are injected --------------------------------------------------------------------
@@ -74,6 +76,21 @@ def _unsubscribe(rig: DdsRig) -> float:
     # The one who checks the wire is a subscriber too.
     rig.wire.commands.close()
     return _spoil('unsubscribe')(rig)
+
+
+def _restart_manager(rig: DdsRig) -> float:
+    rig.spoil('restart_manager')
+    rig.wait_for(lambda: 'controller_manager is back' in rig.log('robot'))
+    time.sleep(SETTLING_TIME)
+    injected = rig.injected('robot')
+    active = rig.active_controllers()
+    if 'joint_state_broadcaster' not in active or 'effort_controller' in active:
+        raise CnoidControlError(f'the manager came back with {active}')
+    answer = rig.trigger('reset')
+    if not answer.success or 'effort_controller' not in rig.active_controllers():
+        raise CnoidControlError(f'no reset: {answer.message}')
+    rig.notes.append('it came back without a command controller; ~/reset activated that again')
+    return injected
 
 
 def _kill_robot(rig: DdsRig) -> float:
@@ -198,7 +215,15 @@ DDS_FAULTS = (
     DdsFault('node gets SIGSTOP', _signal(signal.SIGSTOP), '', 'deadman', False),
     DdsFault('node gets SIGKILL', _signal(signal.SIGKILL), '', 'deadman', False),
     DdsFault(
-        'simulator and controller_manager killed and restarted',
+        'controller_manager restarted',
+        _restart_manager,
+        'no joint states',
+        stands=False,
+        threshold=SHIPPED.state_age,
+        missed=STATES,
+    ),
+    DdsFault(
+        'simulator killed and restarted',
         _kill_robot,
         'no joint states',
         stands=False,

@@ -23,6 +23,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.ros.controller_manager import ControllerManager
 from cnoid_control.ros.domain import reserved_domain
 from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
 from cnoid_control.ros.service_caller import ServiceCaller
@@ -211,6 +212,11 @@ class DdsRig:
         answer = self._caller.call(SwitchController, service, request, SERVICE_TIMEOUT)
         if not answer.ok:
             raise RigFailed(f'{controllers} were not deactivated')
+
+    def active_controllers(self) -> list[str]:
+        """Names of the controllers that controller_manager has active."""
+        manager = ControllerManager('/controller_manager', self._caller)
+        return [name for name, state in manager.states().items() if state.state == 'active']
 
     def trigger(self, service: str) -> Any:
         """Call a std_srvs/Trigger service of the node; the answer."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from cnoid_control.ros import mujoco_node
 from cnoid_control.ros.cdr import NANOSECONDS, STAMP
 from cnoid_control.ros.fast_path import Outbox
 from cnoid_control.ros.joint_state_layout import find_layout
+from cnoid_control.ros.restartable_manager import RestartableManager
 from cnoid_control.ros.sim_state import StatePublishers
 
 # Step of the stamps [s].
@@ -26,6 +28,8 @@ JUMP = 1
 BURST = 20
 # Copies of each message.
 FLOOD = 10
+# Time for which controller_manager is away [s].
+AWAY = 1.0
 
 
 class SpoilingOutbox:
@@ -127,17 +131,41 @@ class FaultyRobot(mujoco_node.MujocoNode):
         joints.outbox = self._spoiler  # type: ignore[assignment]
         return publishers
 
+    def _serve_controllers(self) -> None:
+        self._manager = RestartableManager(
+            self, self.controllers, self.loop.call, self._forget_commands
+        )
+        self._server = self._manager.server
+
     def _on_fault(self, message: Any) -> None:
         if message.data == 'unsubscribe':
             self.loop.call(self._unsubscribe)
+        elif message.data == 'restart_manager':
+            threading.Thread(target=self._restart_manager, daemon=True).start()
         else:
             self.loop.call(lambda: self._spoiler.begin(message.data))
 
-    def _unsubscribe(self) -> None:
-        for source in self._inputs.values():
-            source.inbox.close()
-            source.inbox = DeafInbox()
+    def _restart_manager(self) -> None:
         print(f'injected at {time.time_ns()}', flush=True)
+        self._server = None
+        self._manager.leave()
+        time.sleep(AWAY)
+        self._manager.come_back()
+        self._server = self._manager.server
+        print('controller_manager is back', flush=True)
+
+    def _unsubscribe(self) -> None:
+        inboxes = [source.inbox for source in self._inputs.values()]
+        for source in self._inputs.values():
+            source.inbox = DeafInbox()
+
+        def close() -> None:
+            for inbox in inboxes:
+                inbox.close()
+            print(f'injected at {time.time_ns()}', flush=True)
+
+        # The robot does not stand still meanwhile.
+        threading.Thread(target=close, daemon=True).start()
 
 
 def _shifted(data: bytes, seconds: int, nanoseconds: int = 0) -> bytes:

@@ -17,6 +17,9 @@ from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.safe_state import SafeState
 from cnoid_control.runtime.watchdog import Watchdog
 
+# Watches that find that nobody takes the commands.
+UNHEARD = ('deactivated', 'subscriber_time')
+
 
 class GuardedLoop(ControlLoop):
     """A loop that never leaves the robot without a command.
@@ -111,7 +114,7 @@ class GuardedLoop(ControlLoop):
             self.recorder.note_inputs(hardware.time)
         trip = self.guard.check()
         if trip is not None and trip.action in ('safe', 'estop'):
-            self.safe_state.enter(trip.message, estop=trip.action == 'estop')
+            self.safe_state.enter(trip.message, trip.action == 'estop', trip.watch in UNHEARD)
         # Without anything new the last command is sent again; hardware that cannot tell has it.
         if not self.safe_state.is_engaged and getattr(hardware, 'is_due', True):
             self._control(hardware.time)

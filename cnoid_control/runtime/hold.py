@@ -71,6 +71,10 @@ class Hold:
             self._given_kd > 0.0, self._given_kd, 2.0 * inertia * self._frequency
         )
 
+    def follow(self) -> None:
+        """Hold what is measured now with the gains as they are, where it is known."""
+        np.copyto(self.q, self._body.q, where=np.isfinite(self._body.q))
+
     def write(self, commands: Commands, stiffness: float = 1.0) -> None:
         """Write the commands that hold.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from cnoid_control.body import Body
 from cnoid_control.parameters import parameter
 from cnoid_control.runtime.commands import Commands
@@ -47,7 +49,9 @@ class SafeState:
     """Latched stop: once entered, it commands the robot until it is reset.
 
     Position commands hold, velocity commands are zero, effort commands hold, damp or vanish as
-    configured while the joint states are fresh, and fade to zero when they are not.
+    configured while the joint states are fresh, and fade to zero when they are not; when they come
+    back, the posture of that moment is held. While nobody takes the commands, positions follow the
+    measured ones and efforts fade: whoever takes them up again must not be made to jump.
 
     Attributes:
         parameters: the configuration.
@@ -81,6 +85,7 @@ class SafeState:
         self._hold = Hold(body, time_step, parameters.kp, parameters.kd, parameters.frequency)
         self._effort = parameters.effort
         self._stale_time = 0.0
+        self._is_unheard = False
         self._takeover_time = parameters.takeover
 
     @property
@@ -93,13 +98,15 @@ class SafeState:
         """Whether a controller is taking over again."""
         return not self.is_engaged and self._takeover_time < self.parameters.takeover
 
-    def enter(self, reason: str, estop: bool = False) -> None:
+    def enter(self, reason: str, estop: bool = False, unheard: bool = False) -> None:
         """Stop: hold what is measured now. A later reason does not replace the first one.
 
         Args:
             reason: one sentence on why.
             estop: whether it is an emergency stop, which overrules a stop of another kind.
+            unheard: whether nobody takes the commands any more.
         """
+        self._is_unheard |= unheard
         if estop and not self.is_estop:
             self.is_estop = True
             self.reason = ''
@@ -109,6 +116,8 @@ class SafeState:
         self.entries += 1
         self._effort = self.parameters.estop_effort if estop else self.parameters.effort
         self._stale_time = 0.0
+        # What fades, where states are missing already, is what was sent last.
+        self._safe.take(self._commands)
         self._hold.grab()
         self._report(self.reason)
 
@@ -118,6 +127,7 @@ class SafeState:
             return False
         self.reason = ''
         self.is_estop = False
+        self._is_unheard = False
         self._effort = self.parameters.effort
         self._takeover_time = 0.0
         self._hold.grab()
@@ -148,18 +158,24 @@ class SafeState:
         self._hold.write_gains(stiffness, damping, weight)
 
     def _write_safe(self, dt: float, fresh: bool) -> None:
+        if self._is_unheard:
+            self._hold.follow()
+        elif fresh and self._stale_time > 0.0:
+            # The robot has moved, nobody knows where to: there is no way back to the old posture.
+            self._hold.grab()
         last = self._safe.u.copy()
         self._hold.write(self._safe, stiffness=1.0 if self._effort == 'hold' else 0.0)
         if self._effort == 'zero':
             self._safe.u[:] = 0.0
-        elif not fresh:
+        elif fresh and not self._is_unheard:
+            self._stale_time = 0.0
+        else:
             # The effort of the last fresh state fades: what is left of the ramp, tick by tick.
             left = max(0.0, self.parameters.ramp - self._stale_time)
             self._stale_time += dt
             still = max(0.0, self.parameters.ramp - self._stale_time)
+            np.nan_to_num(last, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
             self._safe.u[:] = last * (still / left if left > 0.0 else 0.0)
-        else:
-            self._stale_time = 0.0
 
 
 def smooth(part: float) -> float:

@@ -217,3 +217,54 @@ def test_bodies_without_joints_or_mass_can_be_held() -> None:
     hold = Hold(body, DT)
     hold.grab()
     assert hold.kp.tolist() == [0.0, 0.0]
+
+
+def test_what_was_sent_last_fades_where_states_are_missing() -> None:
+    """Entered without fresh states, efforts fade from those of the last tick, each time anew."""
+    body = make_body(StateFlag.JOINT_EFFORT)
+    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, ramp=0.1, takeover=0.0), DT)
+    for sent in ([5.0, -6.0, 7.0], [-1.0, 2.0, 0.0]):
+        body.u[:] = sent
+        safe.enter('no states')
+        safe.apply(DT, fresh=False)
+        np.testing.assert_allclose(body.u, np.array(sent) * 0.99)
+        body.q[:] += 0.2
+        safe.apply(DT, fresh=True)
+        safe.reset()
+
+
+def test_states_that_come_back_are_held_where_the_robot_is_then() -> None:
+    """A robot that has moved while nothing was known of it is not pulled back."""
+    body = make_body(StateFlag.JOINT_EFFORT)
+    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, ramp=0.1), DT)
+    safe.enter('no states')
+    safe.apply(DT, fresh=False)
+    body.q[:] += 1.0
+    body.dq[:] = 0.0
+    safe.apply(DT, fresh=True)
+    np.testing.assert_allclose(body.u, 0.0, atol=1e-12)
+    np.testing.assert_allclose(body.q_target, body.q)
+    body.q[:] += 0.01
+    safe.apply(DT, fresh=True)
+    np.testing.assert_allclose(body.u, -1.0)
+
+
+def test_nobody_who_takes_the_commands_up_again_is_made_to_jump() -> None:
+    """Unheard, positions follow the measured ones and efforts fade, on fresh states too."""
+    body = make_body(StateFlag.JOINT_EFFORT)
+    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, ramp=0.1), DT)
+    body.u[:] = [1.0, 2.0, 3.0]
+    safe.enter('paused')
+    safe.enter('nobody listens', unheard=True)
+    assert safe.reason == 'paused'
+    for _ in range(101):
+        body.q[:] += 0.01
+        safe.apply(DT)
+        np.testing.assert_allclose(body.q_target, body.q)
+    np.testing.assert_allclose(body.u, 0.0, atol=1e-12)
+    safe.reset()
+    safe.enter('heard again')
+    body.q[:] += 0.01
+    body.dq[:] = 0.0
+    safe.apply(DT)
+    np.testing.assert_allclose(body.u, -1.0)
