@@ -62,6 +62,8 @@ class Commander:
         self._time_step = time_step
         self._caller = caller
         self._channels: dict[str, CommandChannel] = {}
+        # Channels to controllers that have other joints now.
+        self._outdated: list[CommandChannel] = []
         self._joints: dict[str, list[str]] = {}
 
     def plan(self, request: IORequest) -> CommandPlan:
@@ -71,6 +73,8 @@ class Commander:
             HardwareError: a joint cannot be commanded as is asked for, and why.
         """
         self._find_manager()
+        # A controller that was loaded anew may have them in another order.
+        self._joints.clear()
         wanted = self._wanted(request)
         plan = CommandPlan()
         for interface, joints in wanted.items():
@@ -100,9 +104,10 @@ class Commander:
 
     def close(self) -> None:
         """Stop advertising."""
-        for channel in self._channels.values():
+        for channel in (*self._channels.values(), *self._outdated):
             channel.close()
         self._channels.clear()
+        self._outdated.clear()
 
     def _find_manager(self) -> None:
         name = self._parameters.controller_manager
@@ -157,9 +162,12 @@ class Commander:
         return joints
 
     def _channel(self, name: str, taker: CommandParameters) -> CommandChannel:
+        joints = self._joints_of(name, taker)
+        if name in self._channels and self._channels[name].joints != list(joints):
+            self._outdated.append(self._channels.pop(name))
         if name not in self._channels:
             self._channels[name] = CommandChannel(
-                self._node, name, taker, self._joints_of(name, taker), self._body, self._time_step
+                self._node, name, taker, joints, self._body, self._time_step
             )
         return self._channels[name]
 

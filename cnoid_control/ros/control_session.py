@@ -14,7 +14,7 @@ from cnoid_control.parameters import parse_parameters
 from cnoid_control.parameters.exceptions import MissingParameter
 from cnoid_control.plugin.mailbox import Mailbox
 from cnoid_control.ros.command_monitor import CommandMonitor
-from cnoid_control.ros.exceptions import NotActive
+from cnoid_control.ros.exceptions import NotActive, NotWell
 from cnoid_control.ros.loop_runner import LoopRunner
 from cnoid_control.ros.node_log import NodeLog
 from cnoid_control.ros.node_parameters import NodeParameters
@@ -288,8 +288,9 @@ class ControlSession:
         self._demand_active()
         if not self.safe_state.is_engaged:
             return
-        if not self.guard.is_fresh('state_age'):
-            raise NotActive('there are no joint states to start from')
+        causes = self.guard.too_old()
+        if causes:
+            raise NotWell(causes)
         old = self.loop.host
         new = ControllerHost(
             make_controllers(self.config), self.body, self.config.time_step, self._os
@@ -298,13 +299,18 @@ class ControlSession:
             new.configure()
             new.initialize(aside=True)
             new.start()
-            self.hardware.activate()
+            # The takers of commands may have been deactivated, or be others now.
+            self.hardware.prepare(new.request())
         except Exception:
             new.stop()
             new.unconfigure()
             raise
 
-        self._call(lambda: self.loop.restart(new))
+        def restart() -> None:
+            self.hardware.open(new.request())
+            self.loop.restart(new)
+
+        self._call(restart)
         old.stop()
         old.unconfigure()
 

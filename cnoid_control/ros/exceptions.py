@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.exceptions import HardwareError
@@ -145,6 +145,25 @@ class NoRobotDescription(RosError):
 
 class NotActive(RosError):
     """Something was asked for that the present state does not allow."""
+
+
+class NotWell(RosError):
+    """The safe state was to be left while its cause, or another one, is still there."""
+
+    def __init__(self, causes: Sequence[str]) -> None:
+        """Name what is wrong."""
+        super().__init__(f'the safe state goes on: {"; ".join(causes)}')
+
+
+class OtherJoints(HardwareError, RosError):
+    """A command controller that has other joints than when it was put to use."""
+
+    def __init__(self, controller: str, joints: Sequence[str], before: Sequence[str]) -> None:
+        """Name the controller and its joints."""
+        super().__init__(
+            f'command controller {controller!r} has joints {", ".join(joints)} now instead of '
+            f'{", ".join(before)}: deactivate the node and activate it again'
+        )
 
 
 class FilePluginRefused(RosError):

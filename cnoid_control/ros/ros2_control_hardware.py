@@ -13,6 +13,7 @@ from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.command_channels import CommandChannel
 from cnoid_control.ros.command_plan import Commander
+from cnoid_control.ros.exceptions import OtherJoints
 from cnoid_control.ros.fast_path import GONE
 from cnoid_control.ros.last_resort import LastResort
 from cnoid_control.ros.opening import Opening
@@ -110,6 +111,11 @@ class Ros2ControlHardware(RobotReader):
         if not self._is_active or self.opening is None:
             self.use(found)
             return
+        used = {channel.name: channel for channel in self.channels}
+        for channel in found.plan.channels:
+            before = used.get(channel.name, channel)
+            if before is not channel:
+                raise OtherJoints(channel.name, channel.joints, before.joints)
         self._before = self.opening
         self._stand_by.begin(found.plan, self.opening.plan)
         self._next = found

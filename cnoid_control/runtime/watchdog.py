@@ -233,13 +233,23 @@ class Watchdog:
         del self._pending[: len(found)]
         return max(found, key=lambda trip: ACTIONS.index(trip.action))
 
+    def too_old(self) -> list[str]:
+        """Everything that is too old at this moment, in words; grace does not count."""
+        now = self._clock()
+        ages = {name: now - self._fed.get(name, now) for name in self._ages}
+        return [self._say(name, age) for name, age in ages.items() if age > self._ages[name][1]]
+
     def _check_age(self, name: str, now: float) -> bool:
-        what, threshold, action = self._ages[name]
+        _, threshold, action = self._ages[name]
         age = now - self._fed.get(name, now)
         if age <= threshold or now < self._grace_end:
             return True
-        self.trip(name, action, f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)')
+        self.trip(name, action, self._say(name, age))
         return False
+
+    def _say(self, name: str, age: float) -> str:
+        what, threshold, _ = self._ages[name]
+        return f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)'
 
     def _found(self, trip: Trip) -> None:
         self.trips.append(trip)

@@ -54,4 +54,6 @@ def test_reset_brings_the_takers_of_commands_back(rig: NodeRig) -> None:
     assert {one.name: one.state for one in listed}['effort_controller'] == 'active'
     deactivate(rig, 'joint_state_broadcaster')
     rig.wait_for_log('safe state: no joint states')
-    assert rig.trigger('reset') == (False, 'there are no joint states to start from')
+    success, reason = rig.trigger('reset')
+    assert not success
+    assert 'the safe state goes on: no joint states for' in reason

@@ -28,6 +28,7 @@ from cnoid_control.ros.exceptions import (
     ForeignJoints,
     MissingChannel,
     NoJointStates,
+    OtherJoints,
     SharedJoint,
     SwitchRefused,
     TwoPublishers,
@@ -373,6 +374,27 @@ def test_controllers_that_cannot_be_used_are_named(rig, state, joints, error, wo
     with pytest.raises(error, match=words):
         rig.open(hardware)
     assert manager.requests == []
+
+
+def test_a_controller_with_its_joints_in_another_order_is_not_commanded_on(rig):
+    """After it was loaded anew it gets nothing more until it is put to use again, in its order."""
+    joints = ['shoulder', 'elbow']
+    ManagerNode(rig, {'effort_controller': ('inactive', joints, 'effort')})
+    hardware = rig.hardware(controller_manager='controller_manager')
+    commands = listen(rig, Float64MultiArray, 'effort_controller/commands')
+    rig.open(hardware)
+    request = effort_request(hardware.body)
+    hardware.prepare(request)
+    joints.reverse()
+    with pytest.raises(OtherJoints, match='elbow, shoulder now instead of shoulder, elbow'):
+        hardware.prepare(request)
+    hardware.deactivate()
+    hardware.prepare(request)
+    hardware.activate()
+    rig.wait(lambda: all(channel.reader_count for channel in hardware.channels))
+    hardware.body.u[:] = [1.0, 2.0]
+    hardware.write()
+    rig.wait(lambda: commands and list(commands[-1].data) == [2.0, 1.0])
 
 
 def test_a_refused_switch_is_told_in_the_managers_words(rig):

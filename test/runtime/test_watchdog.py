@@ -175,6 +175,18 @@ def test_a_state_that_comes_too_late_is_found_though_nobody_looked(clock: Clock)
     assert dog.check() is None
 
 
+def test_what_is_too_old_now_can_be_asked_for(clock: Clock) -> None:
+    """Whatever was found before, and in the grace too."""
+    dog, _ = make(clock, state_age=0.01, device_age=0.02, grace=5.0)
+    dog.watch_states()
+    dog.watch_devices({'GYRO'})
+    dog.start()
+    clock.now += 0.015
+    assert dog.too_old() == ['no joint states for 15 ms (limit 10 ms)']
+    dog.feed('state_age')
+    assert dog.too_old() == []
+
+
 def test_the_watched_devices_can_be_exchanged(clock: Clock) -> None:
     """A device that is watched anew counts as fresh, one that is not watched any more is not."""
     dog, _ = make(clock, device_age=0.01)
