@@ -36,6 +36,11 @@ class Process:
                 command, env={**os.environ, **variables}, stdout=output, stderr=subprocess.STDOUT
             )
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
     def check(self) -> None:
         """Raise DemoFailed if it has ended."""
         status = self._process.poll()

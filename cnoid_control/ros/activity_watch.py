@@ -9,6 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from cnoid_control.ros.fast_path import open_inbox
+from cnoid_control.ros.message_types import read_message
 
 ACTIVITY_QOS = QoSProfile(
     depth=1,
@@ -49,13 +50,12 @@ class ActivityWatch:
         self._thread.start()
 
     def _watch(self) -> None:
-        from rclpy.serialization import deserialize_message
-
         while not self._stop.is_set():
             self._inbox.wait(WAIT_SLICE)
             while (data := self._inbox.take()) is not None:
-                activity = deserialize_message(data, self._kind)
-                self._changed({one.name: one.state.label for one in activity.controllers})
+                activity = read_message(data, self._kind)
+                if activity is not None:
+                    self._changed({one.name: one.state.label for one in activity.controllers})
 
     def close(self) -> None:
         """Wait no more and unsubscribe."""

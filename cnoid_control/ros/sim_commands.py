@@ -7,7 +7,6 @@ import time
 import numpy as np
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -15,6 +14,7 @@ from cnoid_control.body import Body
 from cnoid_control.ros.command_encoder import ArrayEncoder
 from cnoid_control.ros.fast_path import Inbox, open_inbox
 from cnoid_control.ros.joint_state_decoder import JointStateDecoder
+from cnoid_control.ros.message_types import read_message
 from cnoid_control.ros.sim_controllers import SimulatedController
 
 
@@ -94,7 +94,10 @@ class ForwardInput(CommandInput):
             values = np.frombuffer(data, '<f8', len(self.values), self._begin)
         else:
             # A layout with labels, or another size.
-            values = np.array(deserialize_message(data, Float64MultiArray).data)
+            message = read_message(data, Float64MultiArray)
+            if message is None:
+                return False
+            values = np.array(message.data)
             if len(values) != len(self.values):
                 self.wrong_size = len(values)
                 return False

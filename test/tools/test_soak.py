@@ -1,15 +1,51 @@
-"""The soak test: it runs, and tells by its exit status."""
+"""The soak test: it runs, tells by its exit status, and knows a trend from a burst."""
 
+import random
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def test_it_runs_for_as_long_as_asked(root: Path) -> None:
     """A short soak prints how memory and late ticks went; memory stays flat."""
-    command = [sys.executable, str(root / 'tools' / 'soak.py'), '--duration', '2']
+    command = [sys.executable, str(root / 'tools' / 'soak.py'), '--embedded', '--duration', '2']
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode in (0, 1), done.stderr
     assert 'memory grew by' in done.stdout
     growth = float(done.stdout.split('memory grew by ')[1].split()[0])
     assert growth < 1.0
+
+
+@pytest.fixture
+def grows(root: Path, monkeypatch: pytest.MonkeyPatch):
+    """Return the test for a trend."""
+    monkeypatch.syspath_prepend(str(root / 'tools'))
+    import soak
+
+    return soak.grows
+
+
+@pytest.mark.parametrize(
+    ('counts', 'trend'),
+    [
+        ([0] * 20, False),
+        ([0] * 19 + [5000], False),
+        ([5000, 3000] + [1] * 18, False),
+        (list(range(20)), True),
+        (list(range(20, 0, -1)), False),
+        ([2, 1, 3, 2, 4, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9, 8, 10, 9, 11, 10], True),
+        ([0] * 10 + [3] * 10, True),
+    ],
+)
+def test_a_trend_is_known_from_a_burst(grows, counts: list[int], trend: bool) -> None:
+    """Counts that rise are a trend; one burst is none, nor are counts that fall."""
+    assert grows(counts) is trend
+
+
+def test_chance_is_seldom_taken_for_a_trend(grows) -> None:
+    """Of counts that have none, one in a hundred seems to have one."""
+    numbers = random.Random(1)
+    seen = sum(grows([numbers.randrange(8) for _ in range(20)]) for _ in range(2000))
+    assert seen < 40
