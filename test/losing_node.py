@@ -1,13 +1,15 @@
-"""The node in a process that takes its context away, or breaks its loop, after a while."""
+"""The node in a process that loses its context or its loop, or whose main thread is busy."""
 
 import sys
 import threading
 import time
+from pathlib import Path
 
 import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from cnoid_control.ros.node import ControlNode, run_node
+from cnoid_control.ros.stop_signals import catch_stop_signals
 
 
 def is_heard(node: ControlNode) -> bool:
@@ -16,8 +18,13 @@ def is_heard(node: ControlNode) -> bool:
 
 
 def main() -> int:
-    """Run the node; the first argument says what happens to it after its activation."""
+    """Run the node; the first argument says what happens to it after its activation.
+
+    'context': it is shut down; 'loop': it fails; otherwise a file, until which the main thread,
+    and the node's executor with it, is busy.
+    """
     what, *words = sys.argv[1:]
+    stop = catch_stop_signals()
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     node = ControlNode()
 
@@ -26,11 +33,19 @@ def main() -> int:
             time.sleep(0.01)
         if what == 'context':
             rclpy.shutdown()
-        else:
+        elif what == 'loop':
             node.session.hardware.read = None
+        else:
+            node.create_timer(0.01, be_busy)
+            node.executor.wake()
+
+    def be_busy() -> None:
+        node.get_logger().info('the main thread is busy')
+        while not Path(what).exists():
+            time.sleep(0.01)
 
     threading.Thread(target=break_in, daemon=True).start()
-    return run_node(node, threading.Event())
+    return run_node(node, stop)
 
 
 if __name__ == '__main__':

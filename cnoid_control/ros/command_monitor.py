@@ -81,6 +81,9 @@ class CommandMonitor:
     def end(self) -> None:
         """Say that the loop has ended in order: silence is no alarm any more."""
         self._outbox.send(self._end.encode(self._hardware.stamp))
+
+    def flush(self) -> None:
+        """Wait, not for long, until those who listen have heard it."""
         self._outbox.flush(FLUSH_TIMEOUT)
 
     def close(self) -> None:

@@ -73,6 +73,7 @@ class ControlSession:
         """
         self.config = config
         self.runner: LoopRunner | None = None
+        self._is_activated = False
         self._node = node
         self._ended = ended
         self.body = self._load_robot(parameters)
@@ -177,7 +178,10 @@ class ControlSession:
         self.loop.finished = False
         self._start_guard()
         self.monitor.start()
-        self.runner = LoopRunner(self.loop, self.hardware, self.monitor.after_tick, self._ended)
+        self.runner = LoopRunner(
+            self.loop, self.hardware, self.monitor.after_tick, self._leave, self._ended
+        )
+        self._is_activated = True
         self.runner.start()
 
     def _start_guard(self) -> None:
@@ -201,8 +205,19 @@ class ControlSession:
             requests = [host.request() for host in hosts]
             self.guard.watch_devices(set().union(*[one.devices for one in requests]))
 
+    def halt(self) -> None:
+        """Have the loop leave the robot safe and end; at once, from any thread."""
+        if self.runner is not None:
+            self.runner.halt()
+
+    def _leave(self) -> None:
+        """Leave the robot safe, and say that this is the end; in the loop's thread."""
+        self.hardware.send_safe_command()
+        self.monitor.end()
+
     def deactivate(self) -> None:
         """End the loop, stop the controllers, leave the robot safe."""
+        self._is_activated = False
         if self.runner is not None:
             self.runner.stop()
         self.monitor.stop()
@@ -210,9 +225,10 @@ class ControlSession:
         self._is_initialized = False
         self.loop.abandon_transition()
         try:
-            # The robot first: stop() of a controller may take its time.
-            self.hardware.send_safe_command()
-            self.monitor.end()
+            # Before stop() of the controllers, which may take its time; and again, for a
+            # controller may keep the loop's thread.
+            self._leave()
+            self.monitor.flush()
             self.hardware.deactivate()
         finally:
             self.loop.host.stop()
@@ -220,7 +236,7 @@ class ControlSession:
     def close(self) -> None:
         """Deactivate where needed, undo configure and unsubscribe."""
         try:
-            if self.is_active:
+            if self._is_activated:
                 self.deactivate()
             self.loop.host.stop()
             self.loop.host.unconfigure()

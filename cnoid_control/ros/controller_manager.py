@@ -7,6 +7,7 @@ from typing import Any
 
 from cnoid_control.ros.exceptions import (
     MissingInterfaces,
+    ServiceUnavailable,
     SwitchRefused,
     UnusableController,
 )
@@ -44,14 +45,21 @@ class ControllerManager:
             services.ListControllers, f'{self._name}/list_controllers', timeout
         )
 
-    def states(self) -> dict[str, Any]:
-        """The controllers by name: controller_manager_msgs/ControllerState each."""
+    def states(self, timeout: float | None = None) -> dict[str, Any]:
+        """The controllers by name: controller_manager_msgs/ControllerState each.
+
+        Args:
+            timeout: longest wait for the answer [s]; the usual one where None.
+
+        Raises:
+            ServiceUnavailable: the manager did not answer.
+        """
         services = _services()
         answer = self._caller.call(
             services.ListControllers,
             f'{self._name}/list_controllers',
             services.ListControllers.Request(),
-            self._timeout,
+            self._timeout if timeout is None else timeout,
         )
         return {state.name: state for state in answer.controller}
 
@@ -151,9 +159,14 @@ class ControllerManager:
 
         Raises:
             SwitchRefused: the manager did not switch.
-            ServiceUnavailable: the manager did not answer.
+            ServiceUnavailable: the manager is not there any more or did not answer.
         """
-        states = self.states()
+        # It was there when it activated them: nothing is gained by waiting for it to come.
+        if not self.activated:
+            return
+        if not self.is_there(0.0):
+            raise ServiceUnavailable(self._name, 'it has gone')
+        states = self.states(PRESENCE_TIMEOUT)
         mine = [
             name for name in self.activated if name in states and states[name].state == 'active'
         ]

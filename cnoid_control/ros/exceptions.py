@@ -19,10 +19,11 @@ class MalformedMessage(RosError):
 class ServiceUnavailable(HardwareError, RosError):
     """A service that did not answer."""
 
-    def __init__(self, name: str, timeout: float, reason: str) -> None:
-        """Name the service, how long it was waited for and what happened."""
+    def __init__(self, name: str, reason: str, timeout: float | None = None) -> None:
+        """Name the service, what happened, and how long was waited [s], if at all."""
         self.name = name
-        super().__init__(f'service {name!r}: {reason} within {timeout:g} s')
+        waited = '' if timeout is None else f' within {timeout:g} s'
+        super().__init__(f'service {name!r}: {reason}{waited}')
 
 
 class NoJointStates(HardwareError, RosError):

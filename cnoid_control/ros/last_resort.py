@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
 
-from cnoid_control.body import Body
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.command_channels import CommandChannel
 from cnoid_control.ros.command_outlet import CommandOutlet
 from cnoid_control.ros.controller_manager import ControllerManager
+from cnoid_control.ros.fast_path import GONE
 from cnoid_control.ros.service_caller import ServiceCaller
 
 # Longest wait for the takers of the commands to be found [s].
@@ -26,10 +26,13 @@ FLUSH_TIMEOUT = 0.5
 
 
 class LastResort:
-    """Remembers what it takes to reach the robot once more, from a context of its own."""
+    """A second way to the robot, from a context of its own, that is only used at the end.
+
+    It is opened while all is well: to be found by the robot can take a second.
+    """
 
     def __init__(self, node: Node, manager: str) -> None:
-        """Take notes while the node's context is alive.
+        """Take notes while the node's context is alive; nothing is opened yet.
 
         Args:
             node: the node.
@@ -39,23 +42,25 @@ class LastResort:
         self._name = node.get_name()
         self._namespace = node.get_namespace()
         self._manager = manager
+        self._node: Node | None = None
+        self._outlets: dict[str, CommandOutlet] = {}
 
-    def stop(
-        self, channels: Sequence[CommandChannel], body: Body, activated: Sequence[str]
-    ) -> list[str]:
-        """Send the commands in the body and deactivate controllers.
+    def stand_by(self, channels: Sequence[CommandChannel]) -> None:
+        """Advertise the commands of these takers, where that is not done; not in the loop."""
+        node = self._open()
+        for one in channels:
+            if one.name not in self._outlets:
+                parameters = replace(one.parameters, topic=one.topic)
+                outlet = CommandOutlet(node, one.name, parameters, one.joints, 0.1)
+                self._outlets[one.name] = outlet
 
-        Args:
-            channels: the takers of commands, which cannot send any more.
-            body: the robot, with safe commands.
-            activated: the controllers to deactivate.
-
-        Returns:
-            Names of the takers that have got the command.
-        """
+    def _open(self) -> Node:
+        if self._node is not None and self._node.context.ok():
+            return self._node
+        self.close()
         context = Context()
         rclpy.init(context=context, domain_id=self._domain)
-        node = Node(
+        self._node = Node(
             f'_{self._name}_last',
             namespace=self._namespace,
             context=context,
@@ -63,27 +68,42 @@ class LastResort:
             enable_rosout=False,
             start_parameter_services=False,
         )
-        try:
-            reached = [one.name for one in channels if self._send(node, one, body)]
-            if activated:
-                self._release(node, list(activated))
-            return reached
-        finally:
-            node.destroy_node()
-            rclpy.try_shutdown(context=context)
+        return self._node
 
-    def _send(self, node: Node, channel: CommandChannel, body: Body) -> bool:
-        parameters = replace(channel.parameters, topic=channel.topic)
-        outlet = CommandOutlet(node, channel.name, parameters, channel.joints, 0.1)
+    def send(self, channels: Sequence[CommandChannel]) -> None:
+        """Send the commands in the body to takers that it stands by for, at once."""
+        for one in channels:
+            if one.name in self._outlets:
+                self._outlets[one.name].send_values(one.commands[one.joint_ids], 0)
+
+    def stop(self, channels: Sequence[CommandChannel], activated: Sequence[str]) -> list[str]:
+        """Send the commands in the body until they have arrived, and deactivate controllers.
+
+        Args:
+            channels: the takers of commands, which cannot send any more.
+            activated: the controllers to deactivate.
+
+        Returns:
+            Names of the takers that have got the command.
+        """
+        self.stand_by(channels)
+        self.send(channels)
+        reached = [one.name for one in channels if self._reach(one)]
+        if activated:
+            self._release(self._open(), list(activated))
+        return reached
+
+    def _reach(self, channel: CommandChannel) -> bool:
+        outlet = self._outlets[channel.name]
         deadline = time.monotonic() + DISCOVERY_TIMEOUT
-        values: np.ndarray = channel.commands[channel.joint_ids]
         # Readers are found one after the other: the first one need not wait for the last.
-        while time.monotonic() < deadline:
-            sent = outlet.reader_count > 0 and outlet.send_values(values, 0)
-            if sent and outlet.readers_seen >= channel.readers_seen:
-                return outlet.flush(FLUSH_TIMEOUT)
+        while outlet.reader_count < channel.readers_seen or not outlet.readers_seen:
+            if time.monotonic() > deadline:
+                return outlet.readers_seen > 0
             time.sleep(REPETITION)
-        return outlet.readers_seen > 0
+            self.send([channel])
+        self.send([channel])
+        return outlet.flush(FLUSH_TIMEOUT)
 
     def _release(self, node: Node, names: list[str]) -> None:
         caller = ServiceCaller(self._name, self._namespace, node.context)
@@ -93,3 +113,12 @@ class LastResort:
             node.get_logger().error(f'cannot deactivate {", ".join(names)}: {error}')
         finally:
             caller.close()
+
+    def close(self) -> None:
+        """Give the second way up."""
+        node, self._node = self._node, None
+        self._outlets.clear()
+        if node is not None:
+            with contextlib.suppress(*GONE):
+                node.destroy_node()
+            rclpy.try_shutdown(context=node.context)

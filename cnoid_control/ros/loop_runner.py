@@ -30,6 +30,7 @@ class LoopRunner:
         loop: GuardedLoop,
         hardware: Ros2ControlHardware,
         after_tick: Callable[[float], None],
+        leave: Callable[[], None],
         ended: Callable[[], None],
     ) -> None:
         """Prepare; the thread is not started yet.
@@ -38,12 +39,14 @@ class LoopRunner:
             loop: the loop, opened.
             hardware: its hardware.
             after_tick: called after each tick with the time that it took after the state [s].
+            leave: called in the thread as its last act, whatever has ended it.
             ended: called in the thread when it ends without having been asked to.
         """
         self.error: BaseException | None = None
         self._loop = loop
         self._hardware = hardware
         self._after_tick = after_tick
+        self._leave = leave
         self._ended = ended
         self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._stop = threading.Event()
@@ -61,10 +64,14 @@ class LoopRunner:
         self._loop.start_monitor(lambda: self._after_tick(0.0))
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the thread after the present tick, and wait for that."""
+    def halt(self) -> None:
+        """Have the thread end after the present tick; from any thread."""
         self._stop.set()
         self._hardware.wake()
+
+    def stop(self) -> None:
+        """End the thread after the present tick, and wait for that."""
+        self.halt()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(CALL_TIMEOUT)
         self._loop.stop_monitor()
@@ -100,6 +107,7 @@ class LoopRunner:
         except Exception as error:
             self.error = error
         finally:
+            self._leave()
             self._serve()
             if not self._stop.is_set():
                 self._ended()

@@ -201,6 +201,12 @@ class ControlNode(LifecycleNode):
             # The node was told to end in the meantime.
             return False
 
+    def halt(self) -> None:
+        """Have the loop leave the robot safe and end; at once, from any thread."""
+        session = self.session
+        if session is not None:
+            session.halt()
+
     def finish(self) -> None:
         """Leave the robot safe, whatever state the node is in."""
         if not self._transition.acquire(timeout=FINISH_PATIENCE):
@@ -249,6 +255,14 @@ def run_node(node: ControlNode, stop: threading.Event) -> int:
     executor.add_node(node)
     if node.options.autostart:
         threading.Thread(target=node.autostart, name='autostart', daemon=True).start()
+
+    def halt() -> None:
+        stop.wait()
+        # Not left to this thread, which may be busy.
+        node.halt()
+        executor.wake()
+
+    threading.Thread(target=halt, name='halt', daemon=True).start()
     status = EXIT_OK
     try:
         while not stop.is_set() and not node.failed.is_set():

@@ -108,6 +108,7 @@ class Ros2ControlHardware(RobotReader):
             HardwareError: something is not there; the message names it.
         """
         found = self._finder.find(request)
+        self._last_resort.stand_by(found.plan.channels)
         if not self._is_active or self.opening is None:
             self.use(found)
             return
@@ -133,6 +134,7 @@ class Ros2ControlHardware(RobotReader):
             HardwareError: controller_manager did not do it.
         """
         assert self.opening is not None
+        self._last_resort.stand_by(self.channels)
         self.commander.activate(self.opening.plan)
         self._is_active = True
 
@@ -173,8 +175,8 @@ class Ros2ControlHardware(RobotReader):
         body.u[:] = 0.0
         if self.node.context.ok():
             self.write()
-            for channel in self.channels:
-                channel.flush(FLUSH_TIMEOUT)
+        else:
+            self._last_resort.send(self.channels)
 
     def deactivate(self) -> None:
         """Leave the robot safe and give its controllers back; it can be activated again."""
@@ -182,11 +184,13 @@ class Ros2ControlHardware(RobotReader):
             self._is_active = False
             self.send_safe_command()
             if self.node.context.ok():
+                for channel in self.channels:
+                    channel.flush(FLUSH_TIMEOUT)
                 self.commander.release()
             else:
                 manager = self.commander.manager
                 activated = manager.activated if manager is not None else []
-                self._last_resort.stop(self.channels, self.body, activated)
+                self._last_resort.stop(self.channels, activated)
 
     def close(self) -> None:
         """Leave the robot safe, give its controllers back, and unsubscribe."""
@@ -197,7 +201,7 @@ class Ros2ControlHardware(RobotReader):
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
             steps.append(self._source.inbox.close)
-        steps += [self.commander.close, self._caller.close]
+        steps += [self.commander.close, self._last_resort.close, self._caller.close]
         for step in steps:
             try:
                 step()

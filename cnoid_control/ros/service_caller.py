@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 from rclpy.context import Context
@@ -10,6 +11,9 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from cnoid_control.ros.exceptions import ServiceUnavailable
+
+# Time between looks whether a service that was called is still there [s].
+LOOK_AGAIN = 0.1
 
 
 class ServiceCaller:
@@ -43,17 +47,24 @@ class ServiceCaller:
         """Answer to a request.
 
         Raises:
-            ServiceUnavailable: nobody serves it or there was no answer within the time-out [s].
+            ServiceUnavailable: nobody serves it or there was no answer within the time-out [s],
+                or it has gone in the meantime.
         """
         with self._lock:
             client = self._client(kind, name)
             if not client.wait_for_service(timeout_sec=timeout):
-                raise ServiceUnavailable(name, timeout, 'nobody serves it')
+                raise ServiceUnavailable(name, 'nobody serves it', timeout)
             future = client.call_async(request)
-            self._executor.spin_until_future_complete(future, timeout_sec=timeout)
-            if not future.done():
-                client.remove_pending_request(future)
-                raise ServiceUnavailable(name, timeout, 'there was no answer')
+            deadline = time.monotonic() + timeout
+            while not future.done():
+                left = deadline - time.monotonic()
+                if not client.service_is_ready():
+                    client.remove_pending_request(future)
+                    raise ServiceUnavailable(name, 'it has gone without an answer')
+                if left <= 0.0:
+                    client.remove_pending_request(future)
+                    raise ServiceUnavailable(name, 'there was no answer', timeout)
+                self._executor.spin_until_future_complete(future, min(left, LOOK_AGAIN))
             return future.result()
 
     def _client(self, kind: type, name: str) -> Any:

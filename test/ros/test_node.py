@@ -212,6 +212,28 @@ def test_whatever_breaks_the_robot_is_left_safe(rig, start_process, root, what, 
     assert 'effort_controller' not in active_controllers(rig), log
 
 
+def test_a_signal_leaves_the_robot_safe_whatever_the_executor_does(
+    rig, start_process, root, tmp_path
+):
+    """The last command is the loop's own: it does not wait for callbacks to come back."""
+    rig.start_robot()
+    sent = listen(rig, Float64MultiArray, 'effort_controller/commands')
+    free = tmp_path / 'free'
+    words = ['--ros-args', '--params-file', str(rig.config)]
+    process = start_process('losing_node', str(free), *words, PYTHONPATH=str(root / 'test'))
+    log = process.log_path
+    assert rig.spin_until(lambda: 'is busy' in log.read_text(), timeout=60), log.read_text()
+    wait = len(sent)
+    assert rig.spin_until(lambda: len(sent) > wait and list(sent[-1].data) != [0.0, 0.0])
+    process.send_signal(signal.SIGINT)
+    assert rig.spin_until(lambda: list(sent[-1].data) == [0.0, 0.0]), log.read_text()
+    assert process.poll() is None
+    free.touch()
+    assert rig.spin_until(lambda: process.poll() is not None, timeout=60)
+    assert process.returncode == 0, log.read_text()
+    assert 'effort_controller' not in active_controllers(rig), log.read_text()
+
+
 def test_two_robots_in_two_namespaces(ros_node, spin_until, start_process, tmp_path):
     """Each node finds its own robot, and stopping one leaves the other alone."""
     rigs = [

@@ -23,6 +23,8 @@ ON_OCCASION = {
     ('cnoid_control', 'topics subscribe', '/robot_description'),
     ('_cnoid_control_calls', 'services request', '/position_controller/get_parameters'),
     ('_cnoid_control_calls', 'services request', '/velocity_controller/get_parameters'),
+    ('_cnoid_control_last', 'topics publish', '/position_controller/commands'),
+    ('_cnoid_control_last', 'topics publish', '/velocity_controller/commands'),
 }
 # What the fault injector's robot has besides.
 OF_THE_RIG = {('cnoid_control_mujoco', 'topics subscribe', '/fault')}
