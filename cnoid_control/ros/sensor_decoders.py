@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import abc
+
 import numpy as np
 
 from cnoid_control.ros.cdr import FRAME_ID, STAMP, CdrCursor, aligned_copy, read_stamp
 from cnoid_control.ros.exceptions import MalformedMessage
 
 
-class SensorDecoder:
+class SensorDecoder(abc.ABC):
     """Base of the decoders: where the numbers behind the header are, and when they were measured.
 
     Attributes:
@@ -34,8 +36,13 @@ class SensorDecoder:
         self.problem = ''
         return True
 
+    @abc.abstractmethod
     def _decode(self, data: bytes) -> None:
-        raise NotImplementedError
+        """Take over the values of a message.
+
+        Raises:
+            MalformedMessage: it is not one.
+        """
 
 
 class NumbersDecoder(SensorDecoder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 
 import numpy as np
@@ -18,7 +19,7 @@ from cnoid_control.ros.message_types import read_message
 from cnoid_control.ros.sim_controllers import SimulatedController
 
 
-class CommandInput:
+class CommandInput(abc.ABC):
     """Commands for some joints by one interface.
 
     Attributes:
@@ -48,25 +49,17 @@ class CommandInput:
         """Whether there is a command for every joint."""
         return bool(np.isfinite(self.values).all())
 
+    @abc.abstractmethod
     def take(self) -> int:
         """Take over all commands that have come; returns how many were good."""
-        good = 0
-        while (data := self.inbox.take()) is not None:
-            if self._decode(data):
-                good += 1
-            else:
-                self.refused += 1
-        if good:
-            self.time = time.monotonic()
-        return good
 
-    def _decode(self, data: bytes) -> bool:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _drop(self) -> None:
+        """Let go of all commands that have come."""
 
     def forget(self) -> None:
         """Drop what came so far: a controller that is activated begins without a command."""
-        while self.inbox.take() is not None:
-            pass
+        self._drop()
         self.values[:] = np.nan
         self.time = -np.inf
         self.wrong_size = -1
@@ -88,6 +81,22 @@ class ForwardInput(CommandInput):
         whole = ArrayEncoder(len(slots)).encode(self.values)
         self._length, self._begin = len(whole), len(whole) - 8 * len(slots)
         self._head = whole[: self._begin]
+
+    def take(self) -> int:
+        """Take over all commands that have come; returns how many were good."""
+        good = 0
+        while (data := self.inbox.take()) is not None:
+            if self._decode(data):
+                good += 1
+            else:
+                self.refused += 1
+        if good:
+            self.time = time.monotonic()
+        return good
+
+    def _drop(self) -> None:
+        while self.inbox.take() is not None:
+            pass
 
     def _decode(self, data: bytes) -> bool:
         if len(data) == self._length and data.startswith(self._head):
@@ -158,9 +167,6 @@ class TopicInput(CommandInput):
         self.time = time.monotonic()
         return fresh
 
-    def forget(self) -> None:
-        """Drop what came so far."""
+    def _drop(self) -> None:
         self._feed.poll()
         self._seen = self._feed.count
-        self.values[:] = np.nan
-        self.time = -np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +26,7 @@ def frame_of(device: Device) -> str:
     return device.link.name if np.array_equal(device.T_local, np.eye(4)) else device.name
 
 
-class DevicePublisher:
+class DevicePublisher(abc.ABC):
     """Publishes one device; `publish` is called in every tick.
 
     Attributes:
@@ -43,9 +44,9 @@ class DevicePublisher:
         self.device: Any = device
         self.outbox = Outbox(node, self.message_type, topic, qos)
 
+    @abc.abstractmethod
     def publish(self, stamp: int) -> None:
         """Publish what the device measures, with the stamp [ns] of the tick."""
-        raise NotImplementedError
 
 
 class ImuPublisher(DevicePublisher):

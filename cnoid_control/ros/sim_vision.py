@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from cnoid_control.ros.cdr import NANOSECONDS
 from cnoid_control.ros.sim_devices import DevicePublisher, frame_of
 
 
-class VisionPublisher(DevicePublisher):
+class VisionPublisher(DevicePublisher, abc.ABC):
     """Base of the sensors that measure at a rate of their own: published when they have."""
 
     def __init__(self, node: Node, device: Device, topic: str, qos: QoSProfile) -> None:
@@ -37,8 +38,9 @@ class VisionPublisher(DevicePublisher):
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
         self.outbox.send(serialize_message(message))
 
+    @abc.abstractmethod
     def _message(self) -> Any:
-        raise NotImplementedError
+        """What the device has measured, as a message without a header."""
 
 
 class ImagePublisher(VisionPublisher):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import time
 
 from rclpy.node import Node
@@ -27,7 +28,7 @@ LOCK_STEP_QOS = QoSProfile(
 )
 
 
-class TopicReader:
+class TopicReader(abc.ABC):
     """Base of the readers: `_apply` puts the decoder's values where they belong.
 
     Attributes:
@@ -69,9 +70,9 @@ class TopicReader:
             public,
         )
 
+    @abc.abstractmethod
     def _apply(self) -> str:
         """Put the decoder's values where they belong; what is wrong with them, empty if good."""
-        raise NotImplementedError
 
     def poll(self) -> bool:
         """Take the newest message; whether there was one."""

@@ -6,6 +6,7 @@ done, which is nearly always; `limit` applies the rules where that was not so.
 
 from __future__ import annotations
 
+import abc
 from functools import partial
 
 import numpy as np
@@ -25,7 +26,7 @@ fmin, fmax = np.fmin, np.fmax
 CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
 
 
-class CommandGroup:
+class CommandGroup(abc.ABC):
     """Base of the groups.
 
     Attributes:
@@ -68,18 +69,18 @@ class CommandGroup:
         # Limits that depend on the state everywhere are never trivially kept.
         self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
 
+    @abc.abstractmethod
     def restart(self) -> None:
         """Take the measured state for the last command."""
-        raise NotImplementedError
 
     def go_on_from(self, other: CommandGroup) -> None:
         """Take the last commands over from a group of the same kind, where it has the joint."""
         _, mine, theirs = np.intersect1d(self.joints, other.joints, return_indices=True)
         self.last[mine] = other.last[theirs]
 
+    @abc.abstractmethod
     def passes(self, dt: float) -> bool:
         """Whether the commands are finite and within all limits; cheap."""
-        raise NotImplementedError
 
     def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
         """Bring the commands, finite ones, into the limits.
@@ -111,9 +112,9 @@ class CommandGroup:
             reach = max_excess * 0.5 * (upper - lower)
         return bool((np.isfinite(command) & (np.abs(command - middle) <= reach)).all())
 
+    @abc.abstractmethod
     def _range(self) -> Interval:
         """The constant limits of the commands themselves."""
-        raise NotImplementedError
 
     def repeat(self) -> None:
         """Put the last commands in the place of the present ones."""
@@ -123,12 +124,13 @@ class CommandGroup:
         """Take the present commands for those sent last."""
         self.last[:] = self._array if self._all else self._array.take(self.joints)
 
+    @abc.abstractmethod
     def _interval(self, dt: float) -> Interval:
-        raise NotImplementedError
+        """Where the commands may be now, by all limits."""
 
+    @abc.abstractmethod
     def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
         """Kinds of limits with the joints on which they may have acted, the first one counts."""
-        raise NotImplementedError
 
     def _pick(self, array: np.ndarray) -> np.ndarray:
         return array if self._all else array.take(self.joints)

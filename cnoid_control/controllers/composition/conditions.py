@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
 STATE_ITEMS = ('t', 'dt', 'q', 'dq', 'qcmd', 'dqcmd', 'u', 'root_p', 'root_R', 'root_v', 'root_w')
 
 
-class Condition:
+class Condition(abc.ABC):
     """Something that is true or not in a tick; its text says what."""
 
+    @abc.abstractmethod
     def __call__(self, inputs: Message) -> bool:
         """Whether it is true."""
-        raise NotImplementedError
 
-    def attach(self, io: ControllerIO) -> None:
+    def attach(self, io: ControllerIO) -> None:  # noqa: B027 - most look at the message alone
         """Enable what it looks at."""
 
-    def reset(self) -> None:
+    def reset(self) -> None:  # noqa: B027 - most have no memory
         """Forget what was before; called when the state is entered."""
 
 

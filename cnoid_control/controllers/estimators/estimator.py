@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any, Generic, TypeVar
 
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
@@ -9,7 +10,7 @@ from cnoid_control.controllers.composition.base_controller import BaseController
 StateT = TypeVar('StateT')
 
 
-class Estimator(BaseController, Generic[StateT]):
+class Estimator(BaseController, abc.ABC, Generic[StateT]):
     """A block that finds out about the robot's state, to be put in front of a controller.
 
     Subclasses say in `estimate` what follows from the last state and the inputs; it must not
@@ -23,9 +24,9 @@ class Estimator(BaseController, Generic[StateT]):
         """Know nothing."""
         self.state: StateT | None = None
 
+    @abc.abstractmethod
     def estimate(self, state: StateT | None, inputs: Message) -> tuple[StateT, Message]:
         """New state, and what to put out, from the last state and the inputs of a tick."""
-        raise NotImplementedError
 
     def output(self, **inputs: Any) -> Message:
         """Estimate of this tick."""

@@ -1,0 +1,29 @@
+"""Classes that leave something to be said by others cannot be made themselves."""
+
+import importlib
+import inspect
+
+import pytest
+
+BASES = [
+    'controllers.composition.conditions:Condition',
+    'controllers.estimators.estimator:Estimator',
+    'runtime.command_group:CommandGroup',
+    'ros.sensor_decoders:SensorDecoder',
+    'ros.sim_commands:CommandInput',
+    'ros.sim_devices:DevicePublisher',
+    'ros.sim_vision:VisionPublisher',
+    'ros.topic_reader:TopicReader',
+]
+
+
+@pytest.mark.parametrize('base', BASES)
+def test_a_base_cannot_be_made(base: str) -> None:
+    """What is missing is named when somebody tries, not when it is called."""
+    name, _, kind = base.partition(':')
+    if name.startswith('ros.'):
+        pytest.importorskip('rclpy', reason='needs ROS 2')
+    found = getattr(importlib.import_module(f'cnoid_control.{name}'), kind)
+    assert inspect.isabstract(found)
+    with pytest.raises(TypeError, match='abstract'):
+        found()
