@@ -23,6 +23,8 @@ from cnoid_control.runtime.limit_rules import (
 # Bound once: looking these up takes time in every tick.
 fmin, fmax = np.fmin, np.fmax
 
+# Nothing is limited to infinity: a command that is infinite is none.
+LARGEST = np.finfo(float).max
 CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
 
 
@@ -63,8 +65,8 @@ class CommandGroup(abc.ABC):
         self._all = len(joints) == body.num_joints
         self._values = np.zeros((self.rows, len(joints)))
         self._bounded = np.zeros((self.rows, len(joints)))
-        self._lower = np.full((self.rows, len(joints)), -np.inf)
-        self._upper = np.full((self.rows, len(joints)), np.inf)
+        self._lower = np.full((self.rows, len(joints)), -LARGEST)
+        self._upper = np.full((self.rows, len(joints)), LARGEST)
         self._dt = 0.0
         # Limits that depend on the state everywhere are never trivially kept.
         self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
@@ -120,6 +122,10 @@ class CommandGroup(abc.ABC):
         """Put the last commands in the place of the present ones."""
         self._array[self.joints] = self.last
 
+    def relax(self) -> None:
+        """Put commands that move nothing in the place of the present ones."""
+        self._array[self.joints] = 0.0
+
     def remember(self) -> None:
         """Take the present commands for those sent last."""
         self.last[:] = self._array if self._all else self._array.take(self.joints)
@@ -134,6 +140,10 @@ class CommandGroup(abc.ABC):
 
     def _pick(self, array: np.ndarray) -> np.ndarray:
         return array if self._all else array.take(self.joints)
+
+    def _set_bounds(self, row: int, lower: np.ndarray, upper: np.ndarray) -> None:
+        self._lower[row] = np.fmax(lower, -LARGEST)
+        self._upper[row] = np.fmin(upper, LARGEST)
 
     def _are_bounded(self) -> bool:
         # fmin and fmax drop NaN, which thus differs from the outcome as every excess does.
@@ -160,11 +170,15 @@ class PositionGroup(CommandGroup):
         limits, values = self._limits, self._values
         if dt != self._dt:
             self._dt = dt
-            self._lower[0], self._upper[0] = limits.q_lower, limits.q_upper
-            self._lower[1], self._upper[1] = limits.dq_lower * dt, limits.dq_upper * dt
+            self._set_bounds(0, limits.q_lower, limits.q_upper)
+            self._set_bounds(1, limits.dq_lower * dt, limits.dq_upper * dt)
         values[0] = self._pick(self._array)
         np.subtract(values[0], self.last, out=values[1])
         return self._are_bounded()
+
+    def relax(self) -> None:
+        """Stay at the last positions."""
+        self.repeat()
 
     def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
         """Bring the commands into the limits, and see whether they are still on the way back."""
@@ -208,8 +222,9 @@ class VelocityGroup(CommandGroup):
         limits, values = self._limits, self._values
         if dt != self._dt:
             self._dt = dt
-            self._lower[0], self._upper[0] = limits.dq_lower, limits.dq_upper
-            self._lower[1:], self._upper[1:] = limits.q_lower, limits.q_upper
+            self._set_bounds(0, limits.dq_lower, limits.dq_upper)
+            self._set_bounds(1, limits.q_lower, limits.q_upper)
+            self._set_bounds(2, limits.q_lower, limits.q_upper)
         values[0] = self._pick(self._array)
         values[1] = self._pick(self._body.q)
         np.multiply(values[0], dt, out=values[2])
@@ -261,13 +276,12 @@ class EffortGroup(CommandGroup):
             for row, values in zip(self._values, (array, body.q, body.dq), strict=True)
         ]
         mine = self._limits
-        self._lower[0], self._upper[0] = mine.u_lower, mine.u_upper
+        self._set_bounds(0, mine.u_lower, mine.u_upper)
         # At a position limit itself the rules apply already: only what is inside passes.
-        self._lower[1] = np.nextafter(mine.q_lower, np.inf)
-        self._upper[1] = np.nextafter(mine.q_upper, -np.inf)
-        self._lower[1][np.isneginf(mine.q_lower)] = -np.inf
-        self._upper[1][np.isposinf(mine.q_upper)] = np.inf
-        self._lower[2], self._upper[2] = mine.dq_lower, mine.dq_upper
+        self._set_bounds(
+            1, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
+        )
+        self._set_bounds(2, mine.dq_lower, mine.dq_upper)
 
     def restart(self) -> None:
         """Take no effort for the last command."""

@@ -10,7 +10,10 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.parameters import parameter
-from cnoid_control.parameters.exceptions import UnknownParameter
+from cnoid_control.parameters.exceptions import ParameterOutOfRange, UnknownParameter
+
+# A limit that is smaller cannot be meant, and what cannot be meant is not obeyed.
+SMALLEST = 1e-6
 
 
 @dataclass
@@ -23,11 +26,11 @@ class JointLimitParameters:
     enabled: bool = parameter(True, 'whether the joint is limited at all')
     min_position: float = parameter(-math.inf, 'lower position limit', unit='rad or m')
     max_position: float = parameter(math.inf, 'upper position limit', unit='rad or m')
-    max_velocity: float = parameter(math.inf, 'speed limit', unit='rad/s or m/s', minimum=0.0)
+    max_velocity: float = parameter(math.inf, 'speed limit', unit='rad/s or m/s', minimum=SMALLEST)
     max_acceleration: float = parameter(
-        math.inf, 'acceleration limit', unit='rad/s^2 or m/s^2', minimum=0.0
+        math.inf, 'acceleration limit', unit='rad/s^2 or m/s^2', minimum=SMALLEST
     )
-    max_effort: float = parameter(math.inf, 'effort limit', unit='N m or N', minimum=0.0)
+    max_effort: float = parameter(math.inf, 'effort limit', unit='N m or N', minimum=SMALLEST)
     soft_lower_limit: float = parameter(-math.inf, 'where braking begins', unit='rad or m')
     soft_upper_limit: float = parameter(math.inf, 'where braking begins', unit='rad or m')
     k_position: float = parameter(0.0, 'speed per distance to a soft limit', minimum=0.0)
@@ -104,6 +107,7 @@ def find_joint_limits(
 
     Raises:
         UnknownParameter: a joint of the configuration does not exist.
+        ParameterOutOfRange: the position limits of the configuration are none.
     """
     limits = _model_limits(body)
     index = {joint.joint_name: joint.joint_id for joint in body.joints if joint.name}
@@ -111,6 +115,13 @@ def find_joint_limits(
         if name not in index:
             raise UnknownParameter(f'limits.joints.{name}', index)
         _override(limits, index[name], given)
+        lower, upper = limits.q_lower[index[name]], limits.q_upper[index[name]]
+        if not lower < upper and (given.min_position, given.max_position) != (-math.inf, math.inf):
+            raise ParameterOutOfRange(
+                f'limits.joints.{name}',
+                [float(lower), float(upper)],
+                'min_position must be below max_position',
+            )
     _leave_out_unusable(limits, body)
     limits.dq_lower[:] = np.maximum(limits.dq_lower, -max_velocity)
     limits.dq_upper[:] = np.minimum(limits.dq_upper, max_velocity)

@@ -56,7 +56,7 @@ class CommandLimiter:
 
     A command that cannot be meant, because it is not a number or far beyond every limit, is never
     passed on: where there is one, the whole command of the tick is replaced by the last one, and
-    counted.
+    counted; where there are too many in a row, by one without velocity and effort.
 
     Attributes:
         limits: the limits in force; `limits.notes` says what is wrong with the model's.
@@ -158,7 +158,11 @@ class CommandLimiter:
             self.bad_commands += 1
             self.bad_commands_in_a_row += 1
             for group in self._groups:
-                group.repeat()
+                # What holds for a moment must not go on for ever.
+                if self.bad_commands_in_a_row < self.parameters.max_bad_commands:
+                    group.repeat()
+                else:
+                    group.relax()
         for group in self._groups:
             group.limit(dt, self.counts)
             group.remember()

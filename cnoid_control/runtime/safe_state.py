@@ -12,6 +12,10 @@ from cnoid_control.parameters import parameter
 from cnoid_control.runtime.commands import Commands
 from cnoid_control.runtime.hold import Hold
 
+# Largest gain, and longest time [s], that can be meant.
+STIFFEST = 1e9
+LONGEST = 3600.0
+
 
 @dataclass
 class SafeStateParameters:
@@ -26,19 +30,39 @@ class SafeStateParameters:
         'zero', 'the same for an emergency stop', choices=('hold', 'damping', 'zero')
     )
     kp: float | list[float] = parameter(
-        0.0, 'stiffness of hold; 0 for one from the inertia', unit='N m/rad or N/m', minimum=0.0
+        0.0,
+        'stiffness of hold; 0 for one from the inertia',
+        unit='N m/rad or N/m',
+        minimum=0.0,
+        maximum=STIFFEST,
     )
     kd: float | list[float] = parameter(
-        0.0, 'damping; 0 for one from the inertia', unit='N m s/rad or N s/m', minimum=0.0
+        0.0,
+        'damping; 0 for one from the inertia',
+        unit='N m s/rad or N s/m',
+        minimum=0.0,
+        maximum=STIFFEST,
     )
     frequency: float = parameter(
-        50.0, 'natural frequency where gains come from the inertia', unit='rad/s', minimum=0.1
+        50.0,
+        'natural frequency where gains come from the inertia',
+        unit='rad/s',
+        minimum=0.1,
+        maximum=STIFFEST,
     )
     ramp: float = parameter(
-        0.5, 'time in which efforts fade when states are no longer known', unit='s', minimum=0.0
+        0.5,
+        'time in which efforts fade when states are no longer known',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
     takeover: float = parameter(
-        0.5, 'time in which a controller takes over after a reset', unit='s', minimum=0.0
+        0.5,
+        'time in which a controller takes over after a reset',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
     fallback: str = parameter(
         '', 'controller that takes over instead of holding; none where empty'

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from cnoid_control.parameters import parameter
 
 ACTIONS = ('ignore', 'warn', 'safe', 'estop')
+# Longest time that makes sense [s]; what is not to be watched has an action that says so.
+LONGEST = 3600.0
 
 
 @dataclass
@@ -21,25 +23,47 @@ class WatchdogParameters:
     """
 
     grace: float = parameter(
-        1.0, 'time after the start in which nothing is too old', unit='s', minimum=0.0
+        1.0,
+        'time after the start in which nothing is too old',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
-    state_age: float = parameter(0.05, 'age of the joint states', unit='s', minimum=0.0)
+    state_age: float = parameter(
+        0.05, 'age of the joint states', unit='s', minimum=0.0, maximum=LONGEST
+    )
     state_action: str = parameter('safe', 'when joint states are too old', choices=ACTIONS)
-    device_age: float = parameter(0.2, 'age of a device in use', unit='s', minimum=0.0)
-    device_ages: dict[str, float] = parameter({}, 'ages of devices by name, instead', minimum=0.0)
+    device_age: float = parameter(
+        0.2, 'age of a device in use', unit='s', minimum=0.0, maximum=LONGEST
+    )
+    device_ages: dict[str, float] = parameter(
+        {}, 'ages of devices by name, instead', minimum=0.0, maximum=LONGEST
+    )
     device_action: str = parameter('safe', 'when a device is too old', choices=ACTIONS)
     late_ticks: int = parameter(20, 'ticks in a row that took longer than a period', minimum=1)
     late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
     control_time: float = parameter(
-        0.02, 'time after which control() is taken to hang', unit='s', minimum=0.0
+        0.02,
+        'time after which control() is taken to hang',
+        unit='s',
+        minimum=0.001,
+        maximum=LONGEST,
     )
     control_action: str = parameter('safe', 'when control() hangs', choices=ACTIONS)
     time_jump: float = parameter(
-        0.5, 'change of time between two states, any step back counts', unit='s', minimum=0.0
+        0.5,
+        'change of time between two states, any step back counts',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
     time_jump_action: str = parameter('safe', 'when time jumps', choices=ACTIONS)
     subscriber_time: float = parameter(
-        0.5, 'time without anybody who receives the commands', unit='s', minimum=0.0
+        0.5,
+        'time without anybody who receives the commands',
+        unit='s',
+        minimum=0.0,
+        maximum=LONGEST,
     )
     subscriber_action: str = parameter('safe', 'when nobody receives commands', choices=ACTIONS)
     deactivated_action: str = parameter(
