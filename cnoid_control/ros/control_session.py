@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
@@ -36,6 +37,9 @@ from cnoid_control.runtime.swap import HotSwap
 from cnoid_control.runtime.watchdog import Trip, Watchdog, WatchdogParameters
 
 PAUSED = 'paused'
+# Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
+STOP_TIMEOUT = 2.0
+STOP_POLL = 0.001
 
 
 class ControlSession:
@@ -270,8 +274,8 @@ class ControlSession:
         """Hold the robot and tell the controllers that they have a pause."""
 
         def pause() -> None:
-            self.safe_state.enter(PAUSED)
-            self.loop.host.pause()
+            self.safe_state.enter(PAUSED, pause=True)
+            self.loop.watched(self.loop.host.pause)
 
         self._demand_control()
         self._call(pause)
@@ -280,18 +284,26 @@ class ControlSession:
         """Let the controllers go on after a pause."""
 
         def resume() -> None:
-            self.loop.host.resume()
-            self.safe_state.reset()
+            self.loop.watched(self.loop.host.resume)
+            # Something may have gone wrong in the meantime.
+            if self.safe_state.is_pause:
+                self.safe_state.reset()
 
         self._demand_active()
-        if self.safe_state.reason != PAUSED:
+        if not self.safe_state.is_pause:
             raise NotActive(f'there is no pause: {self.safe_state.reason or "it runs"}')
         self._call(resume)
 
     def stop(self, reason: str, estop: bool = False) -> None:
         """Enter the safe state; an emergency stop overrules everything."""
         self._demand_active()
-        self._call(lambda: self.safe_state.enter(reason, estop))
+        self.loop.request_safe_state(reason, estop)
+        # The loop's thread may be held up by a controller: whoever ticks takes it.
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while not (self.safe_state.is_estop if estop else self.safe_state.is_engaged):
+            if time.monotonic() > deadline:
+                raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
+            time.sleep(STOP_POLL)
 
     def reset(self) -> None:
         """Leave the safe state: fresh controllers take over from the measured state.
@@ -361,7 +373,7 @@ class ControlSession:
             member.controller.update_parameters(checked)
             member.parameters = checked
 
-        self._call(update)
+        self._call(lambda: self.loop.watched(update))
 
     def _call(self, function: Callable[[], None]) -> None:
         if self.runner is None:

@@ -90,6 +90,31 @@ class GuardedLoop(ControlLoop):
         self.guard.start()
         self.safe_state.reset()
 
+    def request_safe_state(self, reason: str, estop: bool = False) -> None:
+        """Have the next tick enter the safe state, whoever takes that tick; from any thread.
+
+        Args:
+            reason: one sentence on why.
+            estop: whether it is an emergency stop.
+        """
+        name, action = ('estop', 'estop') if estop else ('stop', 'safe')
+        self.guard.trip(name, action, reason)
+
+    def watched(self, function: Callable[[], None]) -> None:
+        """Run something of the controllers between two ticks, watched as control() is.
+
+        In the loop's thread.
+
+        Raises:
+            ControllerHangs: it did not come back in time and was interrupted.
+            Exception: what the function raised.
+        """
+        try:
+            self._monitor.begin()
+            function()
+        finally:
+            self._monitor.end()
+
     # --- the tick -----------------------------------------------------------------------------
 
     def step(self) -> bool:
@@ -112,9 +137,7 @@ class GuardedLoop(ControlLoop):
             return False
         if self.recorder is not None:
             self.recorder.note_inputs(hardware.time)
-        trip = self.guard.check()
-        if trip is not None and trip.action in ('safe', 'estop'):
-            self.safe_state.enter(trip.message, trip.action == 'estop', trip.watch in UNHEARD)
+        self._look()
         # Without anything new the last command is sent again; hardware that cannot tell has it.
         if not self.safe_state.is_engaged and getattr(hardware, 'is_due', True):
             self._control(hardware.time)
@@ -122,6 +145,13 @@ class GuardedLoop(ControlLoop):
             self._control_fallback(self.fallback, hardware.time)
         self._send()
         return True
+
+    def _look(self) -> None:
+        """Enter the safe state where something is wrong, or somebody wants it."""
+        trip = self.guard.check()
+        if trip is not None and trip.action in ('safe', 'estop'):
+            estop = trip.action == 'estop'
+            self.safe_state.enter(trip.message, estop, self.guard.finds(*UNHEARD))
 
     def _control_fallback(self, fallback: Fallback, now: float) -> None:
         if not self.safe_state.is_engaged or self.safe_state.is_estop:
@@ -221,5 +251,6 @@ class GuardedLoop(ControlLoop):
             if self.hardware.read():
                 if self.recorder is not None:
                     self.recorder.note_inputs(self.hardware.time)
+                self._look()
                 self._send()
         self._stood_in()

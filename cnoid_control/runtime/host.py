@@ -21,7 +21,7 @@ from cnoid_control.runtime.exceptions import (
     NoControllerLeft,
     ResultNotBool,
 )
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.hosted_controller import HostedController, let_interrupt_pass
 from cnoid_control.runtime.strict_io import StrictIO
 
 
@@ -205,7 +205,8 @@ class ControllerHost:
                     copy()
         except (ControllerFailed, ControllersRevoked):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            let_interrupt_pass(error)
             name = name or self.controllers[0].name
             raise ControllerRaised(name, 'control', tick, error) from error
         return go_on

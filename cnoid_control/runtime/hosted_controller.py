@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TextIO
 
@@ -212,7 +213,8 @@ class HostedController:
         errors = [error for child in reversed(self.children) for error in child._descend(phase)]
         try:
             getattr(self.controller, phase)()
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            let_interrupt_pass(error)
             raised = ControllerRaised(self.name, phase, None, error)
             raised.__cause__ = error
             errors.append(raised)
@@ -233,12 +235,23 @@ class HostedController:
     def _demand(self, phase: str, method: Callable[..., Any], *args: Any) -> None:
         try:
             result = method(*args)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            let_interrupt_pass(error)
             raise ControllerRaised(self.name, phase, None, error) from error
         if not isinstance(result, (bool, np.bool_)):
             raise ResultNotBool(self.name, phase, None, result)
         if not result:
             raise ControllerRefused(self.name, phase)
+
+
+def let_interrupt_pass(error: BaseException) -> None:
+    """Raise Ctrl-C again; whatever else comes out of a controller is the controller's fault.
+
+    Python raises Ctrl-C in the main thread only.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if isinstance(error, KeyboardInterrupt) and is_main:
+        raise error
 
 
 def check_options(

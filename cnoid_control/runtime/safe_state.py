@@ -81,6 +81,7 @@ class SafeState:
         parameters: the configuration.
         reason: why it was entered; empty while a controller commands.
         is_estop: whether it is an emergency stop.
+        is_pause: whether it is a mere pause.
         entries: how often it was entered.
     """
 
@@ -102,6 +103,7 @@ class SafeState:
         self.parameters = parameters
         self.reason = ''
         self.is_estop = False
+        self.is_pause = False
         self.entries = 0
         self._report = report
         self._commands = Commands.of(body)
@@ -122,21 +124,30 @@ class SafeState:
         """Whether a controller is taking over again."""
         return not self.is_engaged and self._takeover_time < self.parameters.takeover
 
-    def enter(self, reason: str, estop: bool = False, unheard: bool = False) -> None:
+    def enter(
+        self, reason: str, estop: bool = False, unheard: bool = False, pause: bool = False
+    ) -> None:
         """Stop: hold what is measured now. A later reason does not replace the first one.
 
         Args:
             reason: one sentence on why.
             estop: whether it is an emergency stop, which overrules a stop of another kind.
             unheard: whether nobody takes the commands any more.
+            pause: whether nothing is wrong: every other reason takes the place of this one.
         """
         self._is_unheard |= unheard
+        if self.is_pause and not pause and not estop:
+            self.is_pause = False
+            self.reason = reason
+            self._report(reason)
+            return
         if estop and not self.is_estop:
             self.is_estop = True
             self.reason = ''
         if self.is_engaged:
             return
         self.reason = reason or 'stopped'
+        self.is_pause = pause
         self.entries += 1
         self._effort = self.parameters.estop_effort if estop else self.parameters.effort
         self._stale_time = 0.0
@@ -151,6 +162,7 @@ class SafeState:
             return False
         self.reason = ''
         self.is_estop = False
+        self.is_pause = False
         self._is_unheard = False
         self._effort = self.parameters.effort
         self._takeover_time = 0.0

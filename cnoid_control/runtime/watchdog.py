@@ -209,6 +209,10 @@ class Watchdog:
             self._bad.add(name)
             self._found(Trip(name, action, message, self._clock()))
 
+    def finds(self, *names: str) -> bool:
+        """Whether one of these watches has found something that is not well again."""
+        return not self._bad.isdisjoint(names)
+
     def command_controller_lost(self, name: str) -> None:
         """Say that the controller that passes the commands on was deactivated by someone."""
         self.trip(

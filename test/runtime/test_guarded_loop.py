@@ -12,6 +12,7 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
+from cnoid_control.runtime.exceptions import ControllerHangs
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.hosted_controller import HostedController
@@ -239,3 +240,52 @@ def test_states_that_come_too_fast_do_not_make_the_robot_faster(dt: float, step:
         loop.step()
     targets = np.array([written['q_target'][0] for written in loop.hardware.written])
     assert np.diff(targets)[1:] == pytest.approx(3.0 * step)
+
+
+def test_an_emergency_stop_gets_past_a_controller_that_hangs() -> None:
+    """While another thread takes the ticks with a hold, it takes the stop over too."""
+    release = threading.Event()
+    loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_time=0.02)
+    thread, stop = run_in_thread(loop)
+    wait_for(lambda: loop.safe_state.is_engaged)
+    assert not loop.safe_state.is_estop
+    loop.request_safe_state('the button', estop=True)
+    wait_for(lambda: loop.safe_state.is_estop)
+    assert loop.safe_state.reason == 'the button'
+    stop.set()
+    release.set()
+    thread.join(10.0)
+    loop.stop_monitor()
+
+
+def test_what_controllers_do_between_ticks_is_watched_too() -> None:
+    """A call of a controller that loops for ever is interrupted, and the robot is safe before."""
+    loop = make_loop(Scripted(), control_time=0.02)
+    loop.step()
+    loop.start_monitor()
+
+    def update() -> None:
+        while True:
+            pass
+
+    with pytest.raises(ControllerHangs):
+        loop.watched(update)
+    loop.stop_monitor()
+    assert 'has not come back' in loop.safe_state.reason
+    assert commands(loop)[0] == 1.0
+    loop.step()
+    assert set(commands(loop)[1:]) == {0.0}
+
+
+def test_two_findings_in_one_tick_both_count() -> None:
+    """That nobody takes the commands is seen beside a stop of the same tick."""
+    loop = make_loop(Scripted())
+    loop.step()
+    loop.request_safe_state('stopped')
+    loop.guard.command_controller_lost('legs')
+    loop.hardware.body.q[:] = 0.5
+    loop.step()
+    assert loop.safe_state.reason == 'stopped'
+    loop.hardware.body.q[:] = 0.7
+    loop.step()
+    np.testing.assert_allclose(loop.hardware.body.q_target, loop.hardware.body.q)

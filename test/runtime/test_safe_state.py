@@ -268,3 +268,21 @@ def test_nobody_who_takes_the_commands_up_again_is_made_to_jump() -> None:
     body.dq[:] = 0.0
     safe.apply(DT)
     np.testing.assert_allclose(body.u, -1.0)
+
+
+def test_a_fault_in_a_pause_outlives_it() -> None:
+    """Any reason takes the place of a pause, which takes the place of none."""
+    body = make_body(StateFlag.JOINT_DISPLACEMENT)
+    said: list[str] = []
+    safe = SafeState(body, SafeStateParameters(), DT, said.append)
+    safe.enter('paused', pause=True)
+    assert safe.is_pause
+    safe.enter('no joint states')
+    assert (safe.reason, safe.is_pause, safe.entries) == ('no joint states', False, 1)
+    safe.enter('paused', pause=True)
+    assert (safe.reason, safe.is_pause) == ('no joint states', False)
+    safe.reset()
+    safe.enter('paused', pause=True)
+    safe.enter('button', estop=True)
+    assert (safe.reason, safe.is_pause, safe.is_estop) == ('button', False, True)
+    assert said == ['paused', 'no joint states', 'paused', 'button']

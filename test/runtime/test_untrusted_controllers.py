@@ -87,8 +87,40 @@ def divide(controller: Misbehaving) -> bool:
     return bool(1 // 0)
 
 
+def end_generator(controller) -> bool:
+    """Raise what is no Exception."""
+    raise GeneratorExit
+
+
+def interrupt(controller) -> bool:
+    """Raise what Ctrl-C raises."""
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_no_fault_of_a_controller_but_in_other_threads() -> None:
+    """In the main thread it ends the program; elsewhere nobody but the controller raises it."""
+    host, _ = make_host(Misbehaving('control', interrupt))
+    host.configure()
+    host.initialize()
+    host.start()
+    with pytest.raises(KeyboardInterrupt):
+        host.control(0, 0.0)
+    caught: list[BaseException] = []
+
+    def control() -> None:
+        try:
+            host.control(1, 0.0)
+        except ControllerRaised as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=control)
+    thread.start()
+    thread.join()
+    assert 'KeyboardInterrupt' in str(caught[0])
+
+
 @pytest.mark.parametrize('phase', ['configure', 'initialize', 'start', 'control'])
-@pytest.mark.parametrize('act', [leave, recurse, divide])
+@pytest.mark.parametrize('act', [leave, recurse, divide, end_generator])
 def test_exceptions_of_every_kind_are_named(phase: str, act) -> None:
     """A phase that raises, leaves the program or recurses is a failure with a name."""
     host, hardware = make_host(Misbehaving(phase, act))
