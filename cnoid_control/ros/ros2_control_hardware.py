@@ -170,7 +170,12 @@ class Ros2ControlHardware(RobotReader):
     def send_safe_command(self) -> None:
         """Send what leaves the robot safe: hold positions, no velocity, no effort."""
         body = self.body
-        body.q_target[:] = np.where(np.isfinite(body.q), body.q, body.q_target)
+        # Not beyond the limits, whatever was measured last, unless it was commanded already.
+        limited = body.q_lower < body.q_upper
+        lower = np.where(limited, np.fmin(body.q_lower, body.q_target), -np.inf)
+        upper = np.where(limited, np.fmax(body.q_upper, body.q_target), np.inf)
+        known = np.isfinite(body.q)
+        np.copyto(body.q_target, np.clip(body.q, lower, upper), where=known)
         body.dq_target[:] = 0.0
         body.u[:] = 0.0
         if self.node.context.ok():

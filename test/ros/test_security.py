@@ -16,6 +16,8 @@ from cnoid_control.ros.dds_rig import DdsRig
 
 # What the nodes use in other modes or with other controllers than the ones of this test.
 ON_OCCASION = {
+    ('cnoid_control', 'topics subscribe', '/clock'),
+    ('cnoid_control_deadman', 'topics subscribe', '/clock'),
     ('cnoid_control', 'topics publish', '/position_controller/commands'),
     ('cnoid_control', 'topics publish', '/velocity_controller/commands'),
     ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
@@ -27,7 +29,15 @@ ON_OCCASION = {
     ('_cnoid_control_last', 'topics publish', '/velocity_controller/commands'),
 }
 # What the fault injector's robot has besides.
-OF_THE_RIG = {('cnoid_control_mujoco', 'topics subscribe', '/fault')}
+OF_THE_RIG = {
+    ('cnoid_control_mujoco', 'topics subscribe', '/fault'),
+    ('_controller_manager_host', 'topics publish', '/parameter_events'),
+    (
+        '_controller_manager_host',
+        'services reply',
+        '/_controller_manager_host/get_type_description',
+    ),
+}
 
 
 def policy_entries(path: Path) -> set[tuple[str, str, str]]:
