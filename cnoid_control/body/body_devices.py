@@ -38,6 +38,10 @@ IMAGE_FORMATS = {
     'NONE': ImageType.NONE,
 }
 
+# Numbers of what sees distances, and of lamps.
+DETECTION = ('min_distance', 'max_distance', 'detection_rate', 'error_deviation')
+ATTENUATION = ('constant_attenuation', 'linear_attenuation', 'quadratic_attenuation')
+
 # What other devices of the format exist; they have none here and are passed over.
 OTHER_DEVICES = frozenset(
     {
@@ -102,6 +106,12 @@ def _imu(node: BodyNode) -> Device:
     return Imu(node.text('name'), w_max=_max_angular_velocity(node), dv_max=limit)
 
 
+def _read_numbers(node: BodyNode, device: Device, *keys: str) -> None:
+    """Take over numbers that the file calls as the device does."""
+    for key in keys:
+        setattr(device, key, node.number(key, getattr(device, key)))
+
+
 def _read_vision(node: BodyNode, device: VisionSensor) -> None:
     device.delay = node.number('delay', device.delay)
     frames = {frame.value: frame for frame in OpticalFrame}
@@ -122,10 +132,7 @@ def _camera(node: BodyNode, usual: str = 'COLOR') -> Device:
     if picture in RANGE_FORMATS:
         device = RangeCamera(name)
         device.image_type, device.organized = RANGE_FORMATS[picture]
-        device.min_distance = node.number('min_distance', device.min_distance)
-        device.max_distance = node.number('max_distance', device.max_distance)
-        device.detection_rate = node.number('detection_rate', device.detection_rate)
-        device.error_deviation = node.number('error_deviation', device.error_deviation)
+        _read_numbers(node, device, *DETECTION)
     elif picture in IMAGE_FORMATS:
         device = Camera(name, IMAGE_FORMATS[picture])
     else:
@@ -152,11 +159,8 @@ def _range_sensor(node: BodyNode) -> Device:
     device.yaw_step = node.angle('yaw_step', node.angle('scan_step', device.yaw_step))
     device.pitch_range = node.angle('pitch_range', device.pitch_range)
     device.pitch_step = node.angle('pitch_step', device.pitch_step)
-    device.min_distance = node.number('min_distance', device.min_distance)
-    device.max_distance = node.number('max_distance', device.max_distance)
     device.frame_rate = node.number('scan_rate', device.frame_rate)
-    device.detection_rate = node.number('detection_rate', device.detection_rate)
-    device.error_deviation = node.number('error_deviation', device.error_deviation)
+    _read_numbers(node, device, *DETECTION)
     _read_vision(node, device)
     return device
 
@@ -180,8 +184,7 @@ def _point_light(node: BodyNode) -> Device:
 
 def _read_point_light(node: BodyNode, device: PointLight) -> None:
     _read_light(node, device)
-    for key in ('constant_attenuation', 'linear_attenuation', 'quadratic_attenuation'):
-        setattr(device, key, node.number(key, getattr(device, key)))
+    _read_numbers(node, device, *ATTENUATION)
 
 
 def _spot_light(node: BodyNode) -> Device:

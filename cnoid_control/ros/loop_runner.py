@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NoAnswer
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from cnoid_control.ros.call_queue import CallQueue
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.ros.scheduling import CollectorRest
 from cnoid_control.runtime.guarded_loop import GuardedLoop
@@ -48,7 +47,7 @@ class LoopRunner:
         self._after_tick = after_tick
         self._leave = leave
         self._ended = ended
-        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._calls = CallQueue()
         self._stop = threading.Event()
         self._rest = CollectorRest()
         self._thread = threading.Thread(target=self._run, name='control loop', daemon=True)
@@ -76,7 +75,7 @@ class LoopRunner:
             self._thread.join(CALL_TIMEOUT)
         self._loop.stop_monitor()
         self._rest.end()
-        self._serve()
+        self._calls.run_all()
 
     def call(self, function: Callable[[], ResultT], timeout: float = CALL_TIMEOUT) -> ResultT:
         """Run a function between two ticks and give back its result; at once when none runs.
@@ -87,8 +86,7 @@ class LoopRunner:
         """
         if not self.is_running or threading.current_thread() is self._thread:
             return function()
-        future: Future[ResultT] = Future()
-        self._requests.append((function, future))
+        future = self._calls.add(function)
         self._hardware.wake()
         try:
             return future.result(timeout)
@@ -99,8 +97,8 @@ class LoopRunner:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                if self._requests:
-                    self._serve()
+                if self._calls:
+                    self._calls.run_all()
                 if not self._loop.step():
                     break
                 self._after_tick(time.monotonic() - self._hardware.arrival)
@@ -108,14 +106,6 @@ class LoopRunner:
             self.error = error
         finally:
             self._leave()
-            self._serve()
+            self._calls.run_all()
             if not self._stop.is_set():
                 self._ended()
-
-    def _serve(self) -> None:
-        while self._requests:
-            function, future = self._requests.popleft()
-            try:
-                future.set_result(function())
-            except Exception as error:
-                future.set_exception(error)

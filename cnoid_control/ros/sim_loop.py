@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from enum import Enum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
+from cnoid_control.ros.call_queue import CallQueue
 from cnoid_control.ros.cdr import NANOSECONDS
 from cnoid_control.ros.sim_actuation import SimulatedActuation
 from cnoid_control.ros.sim_commands import CommandInput
@@ -77,7 +77,7 @@ class SimulationLoop:
         self._hold_ticks = round(hold_time / hardware.time_step)
         self._good_ticks = 0
         self._refused = 0
-        self._requests: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._calls = CallQueue()
         self._stop = threading.Event()
         self._begin()
 
@@ -93,8 +93,7 @@ class SimulationLoop:
 
     def call(self, function: Callable[[], ResultT]) -> Future[ResultT]:
         """Run a function in the loop's thread between two ticks."""
-        future: Future[ResultT] = Future()
-        self._requests.append((function, future))
+        future = self._calls.add(function)
         self._wake()
         return future
 
@@ -121,7 +120,7 @@ class SimulationLoop:
 
     def tick(self) -> None:
         """One period: physics, state out, commands in."""
-        if self._requests:
+        if self._calls:
             self._serve()
         self.hardware.read()
         self.ticks += 1
@@ -172,7 +171,7 @@ class SimulationLoop:
                 (late or self._inputs)[0].inbox.wait(timeout)
             else:
                 time.sleep(min(timeout, REPETITION))
-        if self._requests:
+        if self._calls:
             self._serve()
         for source in self._inputs:
             for _ in range(source.take()):
@@ -191,12 +190,7 @@ class SimulationLoop:
 
     def _serve(self) -> None:
         """Run what other threads have asked for."""
-        while self._requests:
-            function, future = self._requests.popleft()
-            try:
-                future.set_result(function())
-            except Exception as error:
-                future.set_exception(error)
+        self._calls.run_all()
         self._look_for_inputs()
 
     def _look_for_inputs(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import time
+from collections.abc import Callable
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -88,19 +89,15 @@ class TopicReader(abc.ABC):
 
     def wait_for(self, stamp: int, timeout: float) -> bool:
         """Take messages until one has this stamp [ns]; False after the time-out [s]."""
-        deadline = time.monotonic() + timeout
-        while self.stamp < stamp:
-            if not self.poll():
-                left = deadline - time.monotonic()
-                if left <= 0.0:
-                    return False
-                self._inbox.wait(min(left, 0.05))
-        return True
+        return self._take_until(lambda: self.stamp >= stamp, timeout)
 
     def wait_for_good(self, timeout: float) -> bool:
         """Take messages until one is good; False after the time-out [s]."""
+        return self._take_until(lambda: not self.problem, timeout)
+
+    def _take_until(self, condition: Callable[[], bool], timeout: float) -> bool:
         deadline = time.monotonic() + timeout
-        while self.problem:
+        while not condition():
             if not self.poll():
                 left = deadline - time.monotonic()
                 if left <= 0.0:

@@ -7,18 +7,12 @@ done, which is nearly always; `limit` applies the rules where that was not so.
 from __future__ import annotations
 
 import abc
-from functools import partial
 
 import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.runtime.joint_limits import JointLimits
-from cnoid_control.runtime.limit_rules import (
-    Interval,
-    effort_interval,
-    position_interval,
-    velocity_interval,
-)
+from cnoid_control.runtime.limit_rules import Interval
 
 # Bound once: looking these up takes time in every tick.
 fmin, fmax = np.fmin, np.fmax
@@ -80,9 +74,22 @@ class CommandGroup(abc.ABC):
         _, mine, theirs = np.intersect1d(self.joints, other.joints, return_indices=True)
         self.last[mine] = other.last[theirs]
 
-    @abc.abstractmethod
     def passes(self, dt: float) -> bool:
         """Whether the commands are finite and within all limits; cheap."""
+        if self._always_limit:
+            return False
+        if dt != self._dt:
+            self._dt = dt
+            self._set_period(dt)
+        self._look(dt)
+        return self._are_bounded()
+
+    def _set_period(self, dt: float) -> None:  # noqa: B027 - some do not depend on it
+        """Write the bounds of all rows that depend on the period [s]."""
+
+    @abc.abstractmethod
+    def _look(self, dt: float) -> None:
+        """Write the values of all rows."""
 
     def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
         """Bring the commands, finite ones, into the limits.
@@ -151,162 +158,3 @@ class CommandGroup(abc.ABC):
         fmin(values, self._upper, bounded)
         fmax(bounded, self._lower, bounded)
         return bounded.tobytes() == values.tobytes()
-
-
-class PositionGroup(CommandGroup):
-    """Joints commanded by `q_target`."""
-
-    rows = 2
-
-    def restart(self) -> None:
-        """Take the measured positions for the last command."""
-        self.last[:] = self._pick(self._body.q)
-        self._is_outside = True  # not known yet: the first command takes the thorough way
-
-    def passes(self, dt: float) -> bool:
-        """Whether the commands are in range and near enough to the last ones."""
-        if self._always_limit or self._is_outside:
-            return False
-        limits, values = self._limits, self._values
-        if dt != self._dt:
-            self._dt = dt
-            self._set_bounds(0, limits.q_lower, limits.q_upper)
-            self._set_bounds(1, limits.dq_lower * dt, limits.dq_upper * dt)
-        values[0] = self._pick(self._array)
-        np.subtract(values[0], self.last, out=values[1])
-        return self._are_bounded()
-
-    def relax(self) -> None:
-        """Stay at the last positions."""
-        self.repeat()
-
-    def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
-        """Bring the commands into the limits, and see whether they are still on the way back."""
-        super().limit(dt, counts)
-        command = self._pick(self._array)
-        outside = (command < self._limits.q_lower) | (command > self._limits.q_upper)
-        self._is_outside = bool(outside.any())
-
-    def _range(self) -> Interval:
-        return self._limits.q_lower, self._limits.q_upper
-
-    def _interval(self, dt: float) -> Interval:
-        dq = self._pick(self._body.dq)
-        return position_interval(self._limits, self.last, dq, dt, self._recovery)
-
-    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
-        limits = self._limits
-        step = command - self.last
-        return [
-            ('position', (command < limits.q_lower) | (command > limits.q_upper)),
-            ('position', (self.last < limits.q_lower) | (self.last > limits.q_upper)),
-            ('velocity', (step < limits.dq_lower * dt) | (step > limits.dq_upper * dt)),
-            ('soft', limits.k_position > 0.0),
-            ('acceleration', np.ones(len(self.joints), dtype=bool)),
-        ]
-
-
-class VelocityGroup(CommandGroup):
-    """Joints commanded by `dq_target`."""
-
-    rows = 3
-
-    def restart(self) -> None:
-        """Take the measured velocities for the last command."""
-        self.last[:] = self._pick(self._body.dq)
-
-    def passes(self, dt: float) -> bool:
-        """Whether the commands are slow enough and do not leave the range within a period."""
-        if self._always_limit:
-            return False
-        limits, values = self._limits, self._values
-        if dt != self._dt:
-            self._dt = dt
-            self._set_bounds(0, limits.dq_lower, limits.dq_upper)
-            self._set_bounds(1, limits.q_lower, limits.q_upper)
-            self._set_bounds(2, limits.q_lower, limits.q_upper)
-        values[0] = self._pick(self._array)
-        values[1] = self._pick(self._body.q)
-        np.multiply(values[0], dt, out=values[2])
-        np.add(values[1], values[2], out=values[2])
-        return self._are_bounded()
-
-    def _range(self) -> Interval:
-        return self._limits.dq_lower, self._limits.dq_upper
-
-    def _interval(self, dt: float) -> Interval:
-        q = self._pick(self._body.q)
-        return velocity_interval(self._limits, self.last, q, dt, self._recovery)
-
-    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
-        limits = self._limits
-        q = self._pick(self._body.q)
-        end = q + command * dt
-        change = np.abs(command - self.last)
-        return [
-            ('velocity', (command < limits.dq_lower) | (command > limits.dq_upper)),
-            ('position', (end < limits.q_lower) | (end > limits.q_upper)),
-            ('position', (q < limits.q_lower) | (q > limits.q_upper)),
-            ('acceleration', change > limits.ddq_max * dt),
-            ('soft', limits.k_position > 0.0),
-            ('position', np.ones(len(self.joints), dtype=bool)),
-        ]
-
-
-class EffortGroup(CommandGroup):
-    """Joints commanded by `u`."""
-
-    rows = 3
-
-    def __init__(
-        self,
-        body: Body,
-        array: np.ndarray,
-        joints: np.ndarray,
-        limits: JointLimits,
-        recovery: float,
-    ) -> None:
-        """Prepare; effort limits do not depend on accelerations."""
-        super().__init__(body, array, joints, limits, recovery)
-        self._always_limit = self._limits.are_soft
-        self._copies = [
-            partial(row.__setitem__, Ellipsis, values)
-            if self._all
-            else partial(values.take, joints, None, row, 'clip')
-            for row, values in zip(self._values, (array, body.q, body.dq), strict=True)
-        ]
-        mine = self._limits
-        self._set_bounds(0, mine.u_lower, mine.u_upper)
-        # At a position limit itself the rules apply already: only what is inside passes.
-        self._set_bounds(
-            1, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
-        )
-        self._set_bounds(2, mine.dq_lower, mine.dq_upper)
-
-    def restart(self) -> None:
-        """Take no effort for the last command."""
-        self.last[:] = 0.0
-
-    def passes(self, dt: float) -> bool:
-        """Whether the commands are in range and no joint is at a limit or too fast."""
-        if self._always_limit:
-            return False
-        for copy in self._copies:
-            copy()
-        return self._are_bounded()
-
-    def _range(self) -> Interval:
-        return self._limits.u_lower, self._limits.u_upper
-
-    def _interval(self, dt: float) -> Interval:
-        return effort_interval(self._limits, self._pick(self._body.q), self._pick(self._body.dq))
-
-    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
-        limits = self._limits
-        dq = self._pick(self._body.dq)
-        return [
-            ('effort', (command < limits.u_lower) | (command > limits.u_upper)),
-            ('velocity', (dq < limits.dq_lower) | (dq > limits.dq_upper)),
-            ('soft', limits.k_position > 0.0),
-            ('position', np.ones(len(self.joints), dtype=bool)),
-        ]

@@ -35,9 +35,8 @@ def position_interval(
     upper = np.fmin(limits.q_upper, previous + fastest * dt)
     if limits.are_soft:
         soft_lower, soft_upper = _soft_speeds(limits, previous)
-        lower, upper = (
-            np.fmin(np.fmax(previous + soft_lower * dt, lower), upper),
-            np.fmax(np.fmin(previous + soft_upper * dt, upper), lower),
+        lower, upper = _narrow(
+            lower, upper, previous + soft_lower * dt, previous + soft_upper * dt
         )
     above = previous > limits.q_upper
     below = previous < limits.q_lower
@@ -71,16 +70,9 @@ def velocity_interval(
     lower = np.fmax(limits.dq_lower, to_lower)
     upper = np.fmin(limits.dq_upper, to_upper)
     if limits.are_soft:
-        soft_lower, soft_upper = _soft_speeds(limits, q)
-        lower, upper = (
-            np.fmin(np.fmax(soft_lower, lower), upper),
-            np.fmax(np.fmin(soft_upper, upper), lower),
-        )
+        lower, upper = _narrow(lower, upper, *_soft_speeds(limits, q))
     change = limits.ddq_max * dt
-    lower, upper = (
-        np.fmin(np.fmax(previous - change, lower), upper),
-        np.fmax(np.fmin(previous + change, upper), lower),
-    )
+    lower, upper = _narrow(lower, upper, previous - change, previous + change)
     above = q > limits.q_upper
     below = q < limits.q_lower
     if above.any() or below.any():
@@ -113,11 +105,13 @@ def effort_interval(limits: JointLimits, q: np.ndarray, dq: np.ndarray) -> Inter
         with np.errstate(invalid='ignore'):
             least = np.where(braked, -limits.k_velocity * (dq - soft_lower), -np.inf)
             most = np.where(braked, -limits.k_velocity * (dq - soft_upper), np.inf)
-        lower, upper = (
-            np.fmin(np.fmax(least, lower), upper),
-            np.fmax(np.fmin(most, upper), lower),
-        )
+        lower, upper = _narrow(lower, upper, least, most)
     return lower, upper
+
+
+def _narrow(lower: np.ndarray, upper: np.ndarray, least: np.ndarray, most: np.ndarray) -> Interval:
+    """The part of an interval that is in another one as well; its nearest end where none is."""
+    return np.fmin(np.fmax(least, lower), upper), np.fmax(np.fmin(most, upper), lower)
 
 
 def _soft_speeds(limits: JointLimits, position: np.ndarray) -> Interval:

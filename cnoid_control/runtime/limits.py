@@ -9,14 +9,11 @@ import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.parameters import parameter
-from cnoid_control.runtime.command_group import (
-    CLAMP_KINDS,
-    CommandGroup,
-    EffortGroup,
-    PositionGroup,
-    VelocityGroup,
-)
+from cnoid_control.runtime.command_group import CLAMP_KINDS, CommandGroup
+from cnoid_control.runtime.effort_group import EffortGroup
 from cnoid_control.runtime.joint_limits import JointLimitParameters, find_joint_limits
+from cnoid_control.runtime.position_group import PositionGroup
+from cnoid_control.runtime.velocity_group import VelocityGroup
 
 GROUPS: tuple[tuple[StateFlag, str, type[CommandGroup]], ...] = (
     (StateFlag.JOINT_DISPLACEMENT, 'q_target', PositionGroup),

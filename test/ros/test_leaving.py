@@ -35,19 +35,30 @@ def sender(ros_domain):
     rclpy.try_shutdown(context=context)
 
 
-def test_one_command_arrives_after_the_context_is_lost(rig, sender):
-    """Who stands by is known to the robot: what is sent once when all else is lost arrives."""
+@pytest.fixture
+def received(rig):
+    """Return the commands that the robot has received."""
     received = []
     rig.robot.create_subscription(
         Float64MultiArray, 'effort_controller/commands', lambda m: received.append(m.data), QOS
     )
+    return received
+
+
+@pytest.fixture
+def channel(rig, sender):
+    """Return the taker of the commands, reached from the context that is to be lost."""
     body = rig.body()
-    channel = CommandChannel(
+    return CommandChannel(
         sender, 'effort_controller', CommandParameters('effort'), body.joint_names, body, 0.002
     )
+
+
+def test_one_command_arrives_after_the_context_is_lost(rig, sender, channel, received):
+    """Who stands by is known to the robot: what is sent once when all else is lost arrives."""
     resort = LastResort(sender, '')
     resort.stand_by([channel])
-    body.u[:] = 1.0
+    channel.commands[:] = 1.0
 
     def is_heard():
         resort.send([channel])
@@ -56,23 +67,15 @@ def test_one_command_arrives_after_the_context_is_lost(rig, sender):
     rig.wait(is_heard)
     rclpy.shutdown(context=sender.context)
     assert not channel.send(0)
-    body.u[:] = 0.0
+    channel.commands[:] = 0.0
     resort.send([channel])
     rig.wait(lambda: list(received[-1]) == [0.0, 0.0])
     assert resort.stop([channel], []) == ['effort_controller']
     resort.close()
 
 
-def test_the_second_way_is_opened_anew_where_it_is_lost_as_well(rig, sender):
+def test_the_second_way_is_opened_anew_where_it_is_lost_as_well(rig, sender, channel, received):
     """Without anything that stands by, the robot is looked for and reached all the same."""
-    received = []
-    rig.robot.create_subscription(
-        Float64MultiArray, 'effort_controller/commands', lambda m: received.append(m.data), QOS
-    )
-    body = rig.body()
-    channel = CommandChannel(
-        sender, 'effort_controller', CommandParameters('effort'), body.joint_names, body, 0.002
-    )
     rig.wait(lambda: channel.reader_count)
     resort = LastResort(sender, '')
     rclpy.shutdown(context=sender.context)

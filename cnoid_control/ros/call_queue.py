@@ -1,0 +1,37 @@
+"""Functions that other threads want to have run in a loop's thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+ResultT = TypeVar('ResultT')
+
+
+class CallQueue:
+    """Keeps functions until the loop has time for them; true while there are any."""
+
+    def __init__(self) -> None:
+        """Have none."""
+        self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+
+    def __bool__(self) -> bool:
+        """Whether any function waits."""
+        return bool(self._calls)
+
+    def add(self, function: Callable[[], ResultT]) -> Future[ResultT]:
+        """Have a function run; from any thread. The future gets what it returns or raises."""
+        future: Future[ResultT] = Future()
+        self._calls.append((function, future))
+        return future
+
+    def run_all(self) -> None:
+        """Run what waits, in the order in which it was added; in the loop's thread."""
+        while self._calls:
+            function, future = self._calls.popleft()
+            try:
+                future.set_result(function())
+            except Exception as error:
+                future.set_exception(error)
