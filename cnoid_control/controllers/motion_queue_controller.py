@@ -17,10 +17,10 @@ from cnoid_control.controllers.motion_queue.exceptions import (
     NotFinite,
     WrongSize,
 )
-from cnoid_control.controllers.motion_queue.motion_queue import Vector
 from cnoid_control.controllers.motion_queue.queue_commands import add_items, take_trajectory
 from cnoid_control.controllers.motion_queue.queue_goals import QueueGoals
 from cnoid_control.controllers.motion_queue.queue_parameters import QueueParameters
+from cnoid_control.controllers.motion_queue.request_maker import Vector
 from cnoid_control.controllers.sensor_reading import SensorReading, UnknownSensor, find_device
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin import ControllerIO, SimpleController
