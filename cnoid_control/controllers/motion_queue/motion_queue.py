@@ -231,7 +231,8 @@ class MotionQueue:
     def place_joints(self, joints: Sequence[str] | Sequence[int], position: Vector) -> None:
         """Have joints stand still at given positions, where something else has led them.
 
-        The others go on as they were; what is queued no longer moves these.
+        The others go on as they were, and stay where a pause holds them; what is queued no
+        longer moves these.
         """
         index = self._check.indices(joints)
         requests = [
@@ -242,9 +243,9 @@ class MotionQueue:
         state.position[index] = position
         state.velocity[index] = 0.0
         state.acceleration[index] = 0.0
-        stretches = self._planner.plan(requests, state)
-        self._now = state
-        self._replace(stretches)
+        with self.all_or_nothing():
+            self._now = state
+            self._replan(requests)
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

@@ -318,6 +318,22 @@ class TestFlow:
             assert moved.position[0] == pytest.approx(expected.position[0], abs=1e-9)
             assert moved.position[1] == 0.7
 
+    @pytest.mark.parametrize('after', [0.02, 1.0])
+    def test_placing_in_a_pause_does_not_end_the_pause(self, after):
+        """The others stop, or stay, where the pause has led them, and go on after it."""
+        queue = make_queue(2)
+        queue.set_milestone([1.0, 0.4])
+        run(queue, 0.2)
+        queue.pause()
+        run(queue, after)
+        queue.place_joints(['B'], [0.7])
+        run(queue, 1.0)
+        stopped = queue.advance(0.001).position
+        np.testing.assert_array_equal(run(queue, 1.0)[-1], stopped)
+        assert 0.1 < stopped[0] < 0.6
+        queue.resume()
+        np.testing.assert_allclose(run(queue, 2.0)[-1], [1.0, 0.7], atol=1e-9)
+
 
 class TestRefusals:
     """Bad input is refused and the motion goes on as it was."""
