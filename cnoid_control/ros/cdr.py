@@ -74,9 +74,15 @@ class CdrCursor:
         return struct.unpack_from(f'{self.order}{count}f', self.data, begin)
 
     def string(self) -> str:
-        """Next text."""
+        """Next text.
+
+        Raises:
+            MalformedMessage: it does not end as texts do, or not before the message's end.
+        """
         length = self.integer()
         begin = self.skip(length, 1)
+        if length and self.data[begin + length - 1]:
+            raise MalformedMessage(f'a text of {length} bytes without an end')
         return self.data[begin : begin + max(length - 1, 0)].decode('utf-8', 'replace')
 
     def sequence(self, kind: str) -> np.ndarray:

@@ -98,14 +98,18 @@ class PointCloudDecoder(SensorDecoder):
         point_step, row_step = cursor.integer(), cursor.integer()
         raw = cursor.sequence('u1')
         is_dense = bool(cursor.byte())
-        columns = _columns(fields, order, point_step)
         if row_step < point_step * width or raw.size < row_step * height:
             raise MalformedMessage(
                 f'{raw.size} bytes with row step {row_step} for {width}x{height} points'
             )
-        rows = raw[: row_step * height].reshape(height, row_step)[:, : point_step * width]
-        table: Any = np.ascontiguousarray(rows).view(columns).reshape(-1)
-        self.points = np.stack([table[axis] for axis in 'xyz'], axis=1).astype(np.float32)
+        points = np.zeros((0, 3), np.float32)
+        if width * height:
+            # The steps of no points may be anything.
+            columns = _columns(fields, order, point_step)
+            rows = raw[: row_step * height].reshape(height, row_step)[:, : point_step * width]
+            table: Any = np.ascontiguousarray(rows).view(columns).reshape(-1)
+            points = np.stack([table[axis] for axis in 'xyz'], axis=1).astype(np.float32)
+        self.points = points
         self.width, self.height, self.is_dense = width, height, is_dense
         self.stamp = stamp
 

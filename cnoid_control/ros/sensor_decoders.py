@@ -30,8 +30,9 @@ class SensorDecoder(abc.ABC):
         """Take over the values of a message; False, with `problem` set, where it is not one."""
         try:
             self._decode(data)
-        except MalformedMessage as error:
-            self.problem = str(error)
+        except (MalformedMessage, ValueError) as error:
+            # numpy refuses some sizes that fit.
+            self.problem = str(error) or type(error).__name__
             return False
         self.problem = ''
         return True

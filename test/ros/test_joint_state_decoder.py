@@ -146,3 +146,12 @@ def test_random_bytes_are_refused_or_read(data):
     decoder = JointStateDecoder(NAMES)
     decoder.decode(data)
     decoder.decode(b'\x00\x01\x00\x00' + data)
+
+
+def test_a_name_without_an_end_is_no_name():
+    """Texts end with a zero: the typed message reads another name there."""
+    decoder = JointStateDecoder(NAMES)
+    good = serialize_message(joint_state(NAMES, [1.0, 2.0, 3.0, 4.0]))
+    assert not decoder.decode(good.replace(b'KNEE\0', b'KNEE\1'))
+    assert 'without an end' in decoder.problem
+    assert decoder.decode(good)

@@ -192,3 +192,15 @@ def test_no_bytes_break_a_decoder(which, cut, changes):
     assert decoder.decode(good), decoder.problem
     assert decoder.decode(bytes(mutated)[: int(cut * len(good))]) or decoder.problem
     assert decoder.decode(good), decoder.problem
+
+
+@pytest.mark.parametrize('point_step', [0, 12, 2**31, 2**32 - 1])
+def test_a_cloud_without_points_has_none(point_step):
+    """Whatever its steps are; they mean nothing then."""
+    message, _ = cloud()
+    message.width = message.height = 0
+    message.data = []
+    message.point_step, message.row_step = point_step, 0
+    decoder = PointCloudDecoder()
+    assert decoder.decode(serialize_message(message)), decoder.problem
+    assert decoder.points.shape == (0, 3)
