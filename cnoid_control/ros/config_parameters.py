@@ -20,9 +20,9 @@ from cnoid_control.plugin.registry import (
     instance_name,
     is_file_plugin,
 )
-from cnoid_control.ros.control_session import ControlSession
 from cnoid_control.ros.exceptions import FilePluginRefused, FixedParameter
 from cnoid_control.ros.node_parameters import OWN_KEYS, NodeParameters
+from cnoid_control.ros.operation import Operation
 from cnoid_control.ros.parameter_schema import (
     RCLPY_PARAMETERS,
     declare_schema,
@@ -46,7 +46,7 @@ class ConfigParameters:
     def __init__(self, node: Node) -> None:
         """Declare everything that is known before a controller is loaded."""
         self._node = node
-        self._session: ControlSession | None = None
+        self._operation: Operation | None = None
         self._swapped: Callable[[], None] = lambda: None
         self._declaring = False
         self._sections: set[str] = set()
@@ -69,17 +69,17 @@ class ConfigParameters:
         """
         return self._parse(nested_values(self._node))
 
-    def attach(self, session: ControlSession, swapped: Callable[[], None]) -> None:
-        """Apply changes to this session from now on; `swapped` is called after each swap."""
-        self._session = session
+    def attach(self, operation: Operation, swapped: Callable[[], None]) -> None:
+        """Apply changes to these controllers from now on; `swapped` is called after each swap."""
+        self._operation = operation
         self._swapped = swapped
-        for member in session.members():
+        for member in operation.members():
             self._sections.add(member.name)
             self._declare(type(member.controller).Parameters, f'{member.name}.')
 
     def detach(self) -> None:
         """Let everything be changed again."""
-        self._session = None
+        self._operation = None
 
     def _parse(self, values: dict[str, Any]) -> tuple[RunConfig, NodeParameters]:
         own = {key: value for key, value in values.items() if key in OWN_KEYS}
@@ -140,30 +140,28 @@ class ConfigParameters:
     def _apply(self, changes: dict[str, Any]) -> None:
         present = nested_values(self._node)
         config, own = self._parse(merge(present, changes))
-        session = self._session
-        if session is None:
+        operation = self._operation
+        if operation is None:
             return
         touched = {name.split('.')[0] for name in changes}
         fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
         if fixed:
             raise FixedParameter(fixed[0])
         if 'controller' in changes and changes['controller'] != present.get('controller'):
-            if not session.is_active:
+            if not operation.is_active:
                 raise FixedParameter('controller')
             if is_file_plugin(config.parameters.controller) and not own.allow_file_plugins:
                 raise FilePluginRefused(config.parameters.controller)
-            session.swap(config)
-            self.attach(session, self._swapped)
+            operation.swap(config)
+            self.attach(operation, self._swapped)
             self._swapped()
         else:
-            self._update_options(session, config, touched)
-        session.swapper.duration = own.swap_time
+            self._update_options(operation, config, touched)
+        operation.swapper.duration = own.swap_time
 
-    def _update_options(
-        self, session: ControlSession, config: RunConfig, touched: set[str]
-    ) -> None:
+    def _update_options(self, operation: Operation, config: RunConfig, touched: set[str]) -> None:
         for name in sorted(touched - set(OWN_KEYS)):
             options = config.options.get(name, {})
             if isinstance(options, dict):
-                session.update_options(name, options)
-        session.config = config
+                operation.update_options(name, options)
+        operation.config = config

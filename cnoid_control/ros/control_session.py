@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Mapping
-from typing import Any, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
 from rclpy.node import Node
 
-from cnoid_control.body import Body, JointType
-from cnoid_control.body.urdf_loader import parse_urdf
-from cnoid_control.parameters import parse_parameters
-from cnoid_control.parameters.exceptions import MissingParameter
-from cnoid_control.plugin.mailbox import Mailbox
 from cnoid_control.ros.command_monitor import CommandMonitor
-from cnoid_control.ros.exceptions import NotActive, NotWell
 from cnoid_control.ros.loop_runner import LoopRunner
 from cnoid_control.ros.node_log import NodeLog
 from cnoid_control.ros.node_parameters import NodeParameters
-from cnoid_control.ros.robot_description import wait_for_robot_description
+from cnoid_control.ros.operation import Operation
+from cnoid_control.ros.robot_model import find_robot
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.assembly import (
     fallback_maker,
     make_controllers,
-    make_robot,
-    place_robot,
 )
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
 from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.safe_state import SafeState
 from cnoid_control.runtime.swap import HotSwap
 from cnoid_control.runtime.watchdog import Trip, Watchdog, WatchdogParameters
-
-PAUSED = 'paused'
-# Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
-STOP_TIMEOUT = 2.0
-STOP_POLL = 0.001
 
 
 class ControlSession:
     """The robot, its controllers and the loop, led through the node's life cycle.
 
     Attributes:
-        config: the configuration.
         body: the robot.
         hardware: its topics.
         log: the node's log.
@@ -54,7 +39,8 @@ class ControlSession:
         safe_state: the safe state.
         limiter: the limits.
         loop: the loop; `loop.host` are the controllers that have the robot.
-        runner: the loop's thread; None before the first activation.
+        runner: the loop's thread.
+        operation: what can be asked of the controllers while it runs.
     """
 
     def __init__(
@@ -75,14 +61,11 @@ class ControlSession:
         Raises:
             CnoidControlError: something is missing or wrong; nothing is left behind.
         """
-        self.config = config
-        self.runner: LoopRunner | None = None
+        self._config = config
         self._is_activated = False
-        self._node = node
-        self._ended = ended
-        self.body = self._load_robot(parameters)
+        self.body = find_robot(node, config, parameters)
         self.log = NodeLog(node)
-        self._os: TextIO = self.log  # type: ignore[assignment]
+        os: TextIO = self.log  # type: ignore[assignment]
         given = config.parameters
         self.hardware = Ros2ControlHardware(
             self.body, config.hardware['ros2_control'], config.time_step, node, given.devices
@@ -94,7 +77,7 @@ class ControlSession:
             self.safe_state = SafeState(
                 self.body, given.safe_state, config.time_step, self._report_safe_state
             )
-            host = ControllerHost(make_controllers(config), self.body, config.time_step, self._os)
+            host = ControllerHost(make_controllers(config), self.body, config.time_step, os)
             self.limiter = CommandLimiter(self.body, given.limits, config.time_step)
             self.loop = GuardedLoop(
                 self.hardware,
@@ -102,7 +85,7 @@ class ControlSession:
                 self.guard,
                 self.safe_state,
                 self.limiter,
-                make_fallback=fallback_maker(config, self.body, self._os),
+                make_fallback=fallback_maker(config, self.body, os),
                 active_control_only=given.active_control_only,
             )
             host.configure()
@@ -111,39 +94,22 @@ class ControlSession:
             self.hardware.close()
             self.log.finish()
             raise
-        self.swapper = HotSwap(
-            self.loop, parameters.swap_time, given.safe_state, self._watch_devices
-        )
         self.monitor = CommandMonitor(node, self.hardware, self.guard)
+        self.runner = LoopRunner(
+            self.loop, self.hardware, self.monitor.after_tick, self._leave, ended
+        )
+        swapper = HotSwap(self.loop, parameters.swap_time, given.safe_state, self._watch_devices)
+        self.operation = Operation(config, self.loop, self.hardware, self.runner, swapper)
         for note in self.limiter.limits.notes:
             node.get_logger().warning(note)
 
     def _watchdog_parameters(self) -> WatchdogParameters:
         """As configured; in lock-step control() has all the time that the robot waits."""
-        given = self.config.parameters.watchdog
+        given = self._config.parameters.watchdog
         if not self.hardware.parameters.lock_step:
             return given
         patience = max(given.control_time, self.hardware.state_timeout)
         return dataclasses.replace(given, control_time=patience)
-
-    def _load_robot(self, parameters: NodeParameters) -> Body:
-        robot = self.config.parameters.robot
-        text = parameters.robot_description
-        source = 'parameter robot_description'
-        if not text and robot.model:
-            return make_robot(robot, self.config.folder)
-        if not text:
-            source = f'topic {parameters.robot_description_topic}'
-            self._node.get_logger().info(f'waiting for {source}')
-            text = wait_for_robot_description(
-                self._node,
-                parameters.robot_description_topic,
-                parameters.robot_description_timeout,
-            )
-        root = JointType(robot.root) if robot.root else None
-        body = Body(parse_urdf(text, source, root, self.config.folder), robot.name)
-        place_robot(body, robot)
-        return body
 
     def _initialize(self) -> None:
         request = self.loop.host.initialize()
@@ -155,7 +121,7 @@ class ControlSession:
     @property
     def is_active(self) -> bool:
         """Whether the loop runs."""
-        return self.runner is not None and self.runner.is_running
+        return self.runner.is_running
 
     def activate(self) -> None:
         """Start the controllers from the measured state, and the loop.
@@ -182,14 +148,11 @@ class ControlSession:
         self.loop.finished = False
         self._start_guard()
         self.monitor.start()
-        self.runner = LoopRunner(
-            self.loop, self.hardware, self.monitor.after_tick, self._leave, self._ended
-        )
         self._is_activated = True
         self.runner.start()
 
     def _start_guard(self) -> None:
-        guard, given = self.guard, self.config.parameters.watchdog
+        guard, given = self.guard, self._config.parameters.watchdog
         guard.forget_watches()
         if self.hardware.parameters.lock_step:
             # The robot's time stands still while it waits: only a dead one is late, and one that
@@ -211,8 +174,7 @@ class ControlSession:
 
     def halt(self) -> None:
         """Have the loop leave the robot safe and end; at once, from any thread."""
-        if self.runner is not None:
-            self.runner.halt()
+        self.runner.halt()
 
     def _leave(self) -> None:
         """Leave the robot safe, and say that this is the end; in the loop's thread."""
@@ -222,8 +184,7 @@ class ControlSession:
     def deactivate(self) -> None:
         """End the loop, stop the controllers, leave the robot safe."""
         self._is_activated = False
-        if self.runner is not None:
-            self.runner.stop()
+        self.runner.stop()
         self.monitor.stop()
         self.guard.stop()
         self._is_initialized = False
@@ -248,147 +209,6 @@ class ControlSession:
             self.monitor.close()
             self.hardware.close()
             self.log.finish()
-
-    # --- while the loop runs ------------------------------------------------------------------
-
-    @property
-    def host(self) -> ControllerHost:
-        """The controllers that have the robot, or are about to."""
-        transition = self.loop.transition
-        return self.loop.host if transition is None else transition.new
-
-    def members(self) -> list[HostedController]:
-        """The controllers and sub-controllers of `host`."""
-        return [member for hosted in self.host.controllers for member in hosted.family()]
-
-    def mailboxes(self) -> list[Mailbox[Any]]:
-        """The mailboxes of the controllers that have the robot."""
-        return [
-            mailbox
-            for member in self.members()
-            if member.io is not None
-            for mailbox in member.io.mailboxes.values()
-        ]
-
-    def pause(self) -> None:
-        """Hold the robot and tell the controllers that they have a pause."""
-
-        def pause() -> None:
-            self.safe_state.enter(PAUSED, pause=True)
-            self.loop.watched(self.loop.host.pause)
-
-        self._demand_control()
-        self._call(pause)
-
-    def resume(self) -> None:
-        """Let the controllers go on after a pause."""
-
-        def resume() -> None:
-            self.loop.watched(self.loop.host.resume)
-            # Something may have gone wrong in the meantime.
-            if self.safe_state.is_pause:
-                self.safe_state.reset()
-
-        self._demand_active()
-        if not self.safe_state.is_pause:
-            raise NotActive(f'there is no pause: {self.safe_state.reason or "it runs"}')
-        self._call(resume)
-
-    def stop(self, reason: str, estop: bool = False) -> None:
-        """Enter the safe state; an emergency stop overrules everything."""
-        self._demand_active()
-        self.loop.request_safe_state(reason, estop)
-        # The loop's thread may be held up by a controller: whoever ticks takes it.
-        deadline = time.monotonic() + STOP_TIMEOUT
-        while not (self.safe_state.is_estop if estop else self.safe_state.is_engaged):
-            if time.monotonic() > deadline:
-                raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
-            time.sleep(STOP_POLL)
-
-    def reset(self) -> None:
-        """Leave the safe state: fresh controllers take over from the measured state.
-
-        Takers of commands that were deactivated in the meantime are activated again.
-
-        Raises:
-            CnoidControlError: they cannot; the safe state goes on.
-        """
-        self._demand_active()
-        if not self.safe_state.is_engaged:
-            return
-        causes = self.guard.too_old()
-        if causes:
-            raise NotWell(causes)
-        old = self.loop.host
-        new = ControllerHost(
-            make_controllers(self.config), self.body, self.config.time_step, self._os
-        )
-        try:
-            new.configure()
-            new.initialize(aside=True)
-            new.start()
-            # The takers of commands may have been deactivated, or be others now.
-            self.hardware.prepare(new.request())
-        except Exception:
-            new.stop()
-            new.unconfigure()
-            raise
-
-        def restart() -> None:
-            self.hardware.open(new.request())
-            self.loop.restart(new)
-
-        self._call(restart)
-        old.stop()
-        old.unconfigure()
-
-    def swap(self, config: RunConfig) -> None:
-        """Have the controllers of another configuration take over.
-
-        Raises:
-            CnoidControlError: they cannot; the old ones go on.
-        """
-        self._demand_control()
-        self.swapper.swap(make_controllers(config))
-        self.config = config
-
-    def update_options(self, name: str, options: Mapping[str, Any]) -> None:
-        """Give a controller other options between two ticks.
-
-        Raises:
-            ParameterError: an option is wrong.
-            Exception: the controller refuses them.
-        """
-        for member in self.members():
-            if member.name == name:
-                self._update(member, options)
-
-    def _update(self, member: HostedController, options: Mapping[str, Any]) -> None:
-        schema = type(member.controller).Parameters
-        if schema is None:
-            raise MissingParameter(f'{member.name}.Parameters')
-        checked: Any = parse_parameters(schema, options, member.name)
-
-        def update() -> None:
-            member.controller.update_parameters(checked)
-            member.parameters = checked
-
-        self._call(lambda: self.loop.watched(update))
-
-    def _call(self, function: Callable[[], None]) -> None:
-        if self.runner is None:
-            function()
-        else:
-            self.runner.call(function)
-
-    def _demand_active(self) -> None:
-        if not self.is_active:
-            raise NotActive('the node is not active')
-
-    def _demand_control(self) -> None:
-        self._demand_active()
-        if self.safe_state.is_engaged:
-            raise NotActive(f'the robot is in the safe state: {self.safe_state.reason}')
 
     def _report_safe_state(self, reason: str) -> None:
         self.log.error(f'safe state: {reason}')

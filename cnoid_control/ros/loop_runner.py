@@ -21,7 +21,7 @@ class LoopRunner:
     """Runs a loop in a thread of its own, and functions of others between its ticks.
 
     Attributes:
-        error: what ended the thread against its will; None for nothing.
+        error: what ended the last thread against its will; None for nothing.
     """
 
     def __init__(
@@ -38,7 +38,8 @@ class LoopRunner:
             loop: the loop, opened.
             hardware: its hardware.
             after_tick: called after each tick with the time that it took after the state [s].
-            leave: called in the thread as its last act, whatever has ended it.
+            leave: called in the thread as its last act, whatever has ended it, unless another
+                one has been started in the meantime.
             ended: called in the thread when it ends without having been asked to.
         """
         self.error: BaseException | None = None
@@ -50,15 +51,21 @@ class LoopRunner:
         self._calls = CallQueue()
         self._stop = threading.Event()
         self._rest = CollectorRest()
-        self._thread = threading.Thread(target=self._run, name='control loop', daemon=True)
+        self._thread: threading.Thread | None = None
 
     @property
     def is_running(self) -> bool:
         """Whether the thread runs."""
-        return self._thread.is_alive()
+        return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread."""
+        """Start a thread."""
+        self.error = None
+        # A thread that a controller has kept beyond its end finds its own event set.
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(self._stop,), name='control loop', daemon=True
+        )
         self._rest.begin()
         self._loop.start_monitor(lambda: self._after_tick(0.0))
         self._thread.start()
@@ -71,7 +78,9 @@ class LoopRunner:
     def stop(self) -> None:
         """End the thread after the present tick, and wait for that."""
         self.halt()
-        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+        if self._thread is None:
+            return
+        if threading.current_thread() is not self._thread:
             self._thread.join(CALL_TIMEOUT)
         self._loop.stop_monitor()
         self._rest.end()
@@ -94,9 +103,9 @@ class LoopRunner:
             # Before Python 3.11 it is not the TimeoutError that everybody knows.
             raise TimeoutError(f'the loop did not come to it in {timeout:g} s') from error
 
-    def _run(self) -> None:
+    def _run(self, stop: threading.Event) -> None:
         try:
-            while not self._stop.is_set():
+            while not stop.is_set():
                 if self._calls:
                     self._calls.run_all()
                 if not self._loop.step():
@@ -105,7 +114,8 @@ class LoopRunner:
         except Exception as error:
             self.error = error
         finally:
-            self._leave()
+            if stop is self._stop:
+                self._leave()
             self._calls.run_all()
-            if not self._stop.is_set():
+            if not stop.is_set():
                 self._ended()

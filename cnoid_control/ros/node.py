@@ -24,6 +24,7 @@ from cnoid_control.ros.fast_path import GONE
 from cnoid_control.ros.mailbox_bridge import MailboxBridge
 from cnoid_control.ros.node_arguments import wanted_priority
 from cnoid_control.ros.node_diagnostics import NodeDiagnostics
+from cnoid_control.ros.operation import Operation
 from cnoid_control.ros.scheduling import request_realtime
 from cnoid_control.ros.stop_signals import catch_stop_signals, ignore_stop_signals
 
@@ -61,20 +62,20 @@ class ControlNode(LifecycleNode):
         watch = NodeDiagnostics(lambda: self.session)
         self._diagnostics = Diagnostics(self, watch.collect, watch.statistics)
         for name, action in (
-            ('pause', lambda session: session.pause()),
-            ('resume', lambda session: session.resume()),
-            ('stop', lambda session: session.stop('stopped by ~/stop')),
-            ('reset', lambda session: self._reset(session)),
-            ('estop', lambda session: session.stop('emergency stop by ~/estop', estop=True)),
+            ('pause', lambda operation: operation.pause()),
+            ('resume', lambda operation: operation.resume()),
+            ('stop', lambda operation: operation.stop('stopped by ~/stop')),
+            ('reset', lambda operation: self._reset(operation)),
+            ('estop', lambda operation: operation.stop('emergency stop by ~/estop', estop=True)),
         ):
             self._serve(name, action)
 
-    def _serve(self, name: str, action: Callable[[ControlSession], None]) -> None:
+    def _serve(self, name: str, action: Callable[[Operation], None]) -> None:
         def answer(request: Any, response: Any) -> Any:
             try:
                 if self.session is None:
                     raise CnoidControlError('the node is not configured')
-                action(self.session)
+                action(self.session.operation)
                 response.success = True
                 response.message = self.session.safe_state.reason or 'running'
             except (CnoidControlError, TimeoutError) as error:
@@ -84,9 +85,9 @@ class ControlNode(LifecycleNode):
 
         self.create_service(Trigger, f'~/{name}', answer)
 
-    def _reset(self, session: ControlSession) -> None:
-        session.reset()
-        self._bridge.open(session.mailboxes())
+    def _reset(self, operation: Operation) -> None:
+        operation.reset()
+        self._bridge.open(operation.mailboxes())
 
     def _guard_transitions(self) -> None:
         """Answer a transition that is not possible now with no, instead of with an exception."""
@@ -111,7 +112,7 @@ class ControlNode(LifecycleNode):
         def configure() -> None:
             config, own = self.options.parse()
             self.session = ControlSession(self, config, own, self._loop_ended)
-            self.options.attach(self.session, self._swapped)
+            self.options.attach(self.session.operation, self._swapped)
 
         return self._attempt('configure', configure)
 
@@ -121,7 +122,7 @@ class ControlNode(LifecycleNode):
         def activate() -> None:
             assert self.session is not None
             self.session.activate()
-            self._bridge.open(self.session.mailboxes())
+            self._bridge.open(self.session.operation.mailboxes())
             super(ControlNode, self).on_activate(state)
 
         return self._attempt('activate', activate)
@@ -183,7 +184,7 @@ class ControlNode(LifecycleNode):
 
     def _swapped(self) -> None:
         if self.session is not None:
-            self._bridge.open(self.session.mailboxes())
+            self._bridge.open(self.session.operation.mailboxes())
 
     def _loop_ended(self) -> None:
         runner = self.session.runner if self.session is not None else None

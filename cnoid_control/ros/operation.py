@@ -1,0 +1,196 @@
+"""What can be asked of controllers while their loop runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.parameters.exceptions import MissingParameter
+from cnoid_control.plugin.mailbox import Mailbox
+from cnoid_control.ros.exceptions import NotActive, NotWell
+from cnoid_control.ros.loop_runner import LoopRunner
+from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
+from cnoid_control.runtime.assembly import make_controllers
+from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.host import ControllerHost
+from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.swap import HotSwap
+
+PAUSED = 'paused'
+# Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
+STOP_TIMEOUT = 2.0
+STOP_POLL = 0.001
+
+
+class Operation:
+    """Holds, stops, restarts, swaps and tunes the controllers; not from the loop's thread.
+
+    Attributes:
+        config: the configuration of the controllers that have the robot.
+        swapper: lets others take over.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        loop: GuardedLoop,
+        hardware: Ros2ControlHardware,
+        runner: LoopRunner,
+        swapper: HotSwap,
+    ) -> None:
+        """Act on a loop.
+
+        Args:
+            config: the configuration of its controllers.
+            loop: the loop.
+            hardware: its hardware.
+            runner: its thread.
+            swapper: swaps its controllers.
+        """
+        self.config = config
+        self.swapper = swapper
+        self._loop = loop
+        self._safe_state = loop.safe_state
+        self._hardware = hardware
+        self._runner = runner
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the loop runs."""
+        return self._runner.is_running
+
+    @property
+    def host(self) -> ControllerHost:
+        """The controllers that have the robot, or are about to."""
+        transition = self._loop.transition
+        return self._loop.host if transition is None else transition.new
+
+    def members(self) -> list[HostedController]:
+        """The controllers and sub-controllers of `host`."""
+        return [member for hosted in self.host.controllers for member in hosted.family()]
+
+    def mailboxes(self) -> list[Mailbox[Any]]:
+        """The mailboxes of the controllers that have the robot."""
+        return [
+            mailbox
+            for member in self.members()
+            if member.io is not None
+            for mailbox in member.io.mailboxes.values()
+        ]
+
+    def pause(self) -> None:
+        """Hold the robot and tell the controllers that they have a pause."""
+
+        def pause() -> None:
+            self._safe_state.enter(PAUSED, pause=True)
+            self._loop.watched(self._loop.host.pause)
+
+        self._demand_control()
+        self._runner.call(pause)
+
+    def resume(self) -> None:
+        """Let the controllers go on after a pause."""
+
+        def resume() -> None:
+            self._loop.watched(self._loop.host.resume)
+            # Something may have gone wrong in the meantime.
+            if self._safe_state.is_pause:
+                self._safe_state.reset()
+
+        self._demand_active()
+        if not self._safe_state.is_pause:
+            raise NotActive(f'there is no pause: {self._safe_state.reason or "it runs"}')
+        self._runner.call(resume)
+
+    def stop(self, reason: str, estop: bool = False) -> None:
+        """Enter the safe state; an emergency stop overrules everything."""
+        self._demand_active()
+        self._loop.request_safe_state(reason, estop)
+        # The loop's thread may be held up by a controller: whoever ticks takes it.
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
+            if time.monotonic() > deadline:
+                raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
+            time.sleep(STOP_POLL)
+
+    def reset(self) -> None:
+        """Leave the safe state: fresh controllers take over from the measured state.
+
+        Takers of commands that were deactivated in the meantime are activated again.
+
+        Raises:
+            CnoidControlError: they cannot; the safe state goes on.
+        """
+        self._demand_active()
+        if not self._safe_state.is_engaged:
+            return
+        causes = self._loop.guard.too_old()
+        if causes:
+            raise NotWell(causes)
+        old = self._loop.host
+        new = ControllerHost(
+            make_controllers(self.config), self._hardware.body, self.config.time_step, old.os
+        )
+        try:
+            new.configure()
+            new.initialize(aside=True)
+            new.start()
+            # The takers of commands may have been deactivated, or be others now.
+            self._hardware.prepare(new.request())
+        except Exception:
+            new.stop()
+            new.unconfigure()
+            raise
+
+        def restart() -> None:
+            self._hardware.open(new.request())
+            self._loop.restart(new)
+
+        self._runner.call(restart)
+        old.stop()
+        old.unconfigure()
+
+    def swap(self, config: RunConfig) -> None:
+        """Have the controllers of another configuration take over.
+
+        Raises:
+            CnoidControlError: they cannot; the old ones go on.
+        """
+        self._demand_control()
+        self.swapper.swap(make_controllers(config))
+        self.config = config
+
+    def update_options(self, name: str, options: Mapping[str, Any]) -> None:
+        """Give a controller other options between two ticks.
+
+        Raises:
+            ParameterError: an option is wrong.
+            Exception: the controller refuses them.
+        """
+        for member in self.members():
+            if member.name == name:
+                self._update(member, options)
+
+    def _update(self, member: HostedController, options: Mapping[str, Any]) -> None:
+        schema = type(member.controller).Parameters
+        if schema is None:
+            raise MissingParameter(f'{member.name}.Parameters')
+        checked: Any = parse_parameters(schema, options, member.name)
+
+        def update() -> None:
+            member.controller.update_parameters(checked)
+            member.parameters = checked
+
+        self._runner.call(lambda: self._loop.watched(update))
+
+    def _demand_active(self) -> None:
+        if not self.is_active:
+            raise NotActive('the node is not active')
+
+    def _demand_control(self) -> None:
+        self._demand_active()
+        if self._safe_state.is_engaged:
+            raise NotActive(f'the robot is in the safe state: {self._safe_state.reason}')
