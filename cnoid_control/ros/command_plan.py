@@ -65,6 +65,8 @@ class Commander:
         # Channels to controllers that have other joints now.
         self._outdated: list[CommandChannel] = []
         self._joints: dict[str, list[str]] = {}
+        # How long what is not there yet is waited for [s]; once the robot is commanded it is.
+        self._patience = parameters.startup_timeout
 
     def plan(self, request: IORequest) -> CommandPlan:
         """Channels for the joints that are commanded.
@@ -92,6 +94,7 @@ class Commander:
         names = [one.name for one in plan.channels if self._takers[one.name].type != 'joint_state']
         if self.manager is not None and names:
             self.manager.use(names)
+        self._patience = 0.0
 
     def release(self) -> None:
         """Deactivate what was activated from here."""
@@ -115,13 +118,19 @@ class Commander:
             return
         manager = ControllerManager(name, self._caller)
         try:
-            if manager.is_there():
+            if manager.is_there() or (self._is_seen(name) and manager.is_there(self._patience)):
                 self.manager = manager
                 return
         except MissingInterfaces as error:
             self._node.get_logger().warning(f'{error}; commands go to plain topics')
             return
         self._node.get_logger().info(f'no {name!r} is there: commands go to plain topics')
+
+    def _is_seen(self, manager: str) -> bool:
+        """Whether there is a node of that name, whose services may take longer to be found."""
+        wanted = self._node.resolve_service_name(manager)
+        seen = self._node.get_node_names_and_namespaces()
+        return any(f'{namespace.rstrip("/")}/{name}' == wanted for name, namespace in seen)
 
     def _wanted(self, request: IORequest) -> dict[str, list[str]]:
         wanted: dict[str, list[str]] = {}
@@ -152,8 +161,9 @@ class Commander:
             return self._joints[name]
         known = [joint.joint_name for joint in self._body.joints if joint.name]
         joints = taker.joints
-        if not joints and self.manager is not None and taker.type != 'joint_state':
-            joints = self.manager.joints(name)
+        if self.manager is not None and taker.type != 'joint_state':
+            self.manager.wait_until_usable(name, self._patience)
+            joints = joints or self.manager.joints(name)
         joints = joints or known
         foreign = [joint for joint in joints if joint not in known]
         if foreign:

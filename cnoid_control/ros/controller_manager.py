@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cnoid_control.ros.exceptions import (
@@ -16,6 +17,8 @@ from cnoid_control.ros.service_caller import ServiceCaller
 # How long a manager that may not be there is looked for [s].
 PRESENCE_TIMEOUT = 2.0
 SERVICE_TIMEOUT = 5.0
+# Time between two looks at controllers that are being spawned [s]: each disturbs the manager.
+POLL_PERIOD = 0.2
 
 
 class ControllerManager:
@@ -63,6 +66,25 @@ class ControllerManager:
         )
         return {state.name: state for state in answer.controller}
 
+    def wait_until_usable(self, controller: str, timeout: float) -> None:
+        """Wait until a controller is loaded and configured: spawners take their time.
+
+        Raises:
+            UnusableController: it is not within the time-out [s].
+            ServiceUnavailable: the manager did not answer.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            states = self.states()
+            try:
+                _demand_usable(controller, states)
+            except UnusableController:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(POLL_PERIOD)
+            else:
+                return
+
     def joints(self, controller: str) -> list[str]:
         """The joints of a controller in its own order.
 
@@ -96,10 +118,7 @@ class ControllerManager:
         claimed: set[str] = set()
         joints: set[str] = set()
         for name in wanted:
-            if name not in states:
-                raise UnusableController(name, 'is not loaded', states)
-            if states[name].state not in ('active', 'inactive'):
-                raise UnusableController(name, f'is {states[name].state!r}', states)
+            _demand_usable(name, states)
             claimed.update(states[name].required_command_interfaces)
             joints.update(_joint(one) for one in states[name].required_command_interfaces)
         activate = [name for name in wanted if states[name].state != 'active']
@@ -173,6 +192,13 @@ class ControllerManager:
         if mine:
             self.switch([], mine)
         self.activated = []
+
+
+def _demand_usable(name: str, states: Mapping[str, Any]) -> None:
+    if name not in states:
+        raise UnusableController(name, 'is not loaded', states)
+    if states[name].state not in ('active', 'inactive'):
+        raise UnusableController(name, f'is {states[name].state!r}', states)
 
 
 def _joint(interface: str) -> str:

@@ -370,10 +370,33 @@ def test_controllers_that_cannot_be_used_are_named(rig, state, joints, error, wo
             'velocity_controller': ('inactive', ['shoulder', 'elbow'], 'velocity'),
         },
     )
-    hardware = rig.hardware(controller_manager='controller_manager')
+    hardware = rig.hardware(controller_manager='controller_manager', startup_timeout=3.0)
     with pytest.raises(error, match=words):
         rig.open(hardware)
     assert manager.requests == []
+
+
+def test_controllers_that_are_being_spawned_are_waited_for(rig):
+    """One that is loaded and configured after the robot's first state is put to use then."""
+    entry = ['unconfigured', ['shoulder', 'elbow'], 'effort']
+    manager = ManagerNode(rig, {'effort_controller': entry})
+    spawned = manager.controllers.pop('effort_controller')
+    looks = []
+
+    def spawn():
+        looks.append(len(looks))
+        if len(looks) == 10:
+            manager.controllers['effort_controller'] = spawned
+        elif len(looks) == 20:
+            spawned[0] = 'inactive'
+
+    hardware = rig.hardware(controller_manager='controller_manager')
+    timer = rig.robot.create_timer(0.05, spawn)
+    rig.open(hardware)
+    rig.robot.destroy_timer(timer)
+    assert len(looks) >= 20
+    assert spawned[0] == 'active'
+    assert manager.requests[0].activate_controllers == ['effort_controller']
 
 
 def test_a_controller_with_its_joints_in_another_order_is_not_commanded_on(rig):
