@@ -12,10 +12,15 @@ from cnoid_control.body.xml_reader import XmlReader
 HARDWARE: dict[str, tuple[str, dict[str, str]]] = {
     'gazebo': ('gz_ros2_control/GazeboSimSystem', {}),
     'mock': ('mock_components/GenericSystem', {}),
-    # Without the threshold commands that are close to the state would not be sent.
+    # Without the threshold commands that are close to the state would not be sent; without names
+    # the topics of all robots would be the same, whatever their namespaces.
     'topic': (
         'joint_state_topic_hardware_interface/JointStateTopicSystem',
-        {'trigger_joint_command_threshold': '-1'},
+        {
+            'trigger_joint_command_threshold': '-1',
+            'joint_commands_topic': 'robot_joint_commands',
+            'joint_states_topic': 'robot_joint_states',
+        },
     ),
 }
 

@@ -29,6 +29,18 @@ def test_hardware_is_exchanged(root: Path, hardware: str, plugin: str) -> None:
     assert len(robot.findall('ros2_control/joint')) == 29
 
 
+def test_topics_of_a_robot_are_in_its_namespace(root: Path) -> None:
+    """JointStateTopicSystem has absolute names unless it is given others; it sends everything."""
+    urdf = (root / 'urdf/sr1.urdf').read_text(encoding='utf-8')
+    robot = ElementTree.fromstring(select_hardware(urdf, 'topic'))
+    given = {e.get('name'): e.text for e in robot.iterfind('ros2_control/hardware/param')}
+    assert given == {
+        'trigger_joint_command_threshold': '-1',
+        'joint_commands_topic': 'robot_joint_commands',
+        'joint_states_topic': 'robot_joint_states',
+    }
+
+
 def test_gazebo_loads_the_controller_manager(root: Path) -> None:
     """For Gazebo the plug-in that runs the controller manager is added with its file."""
     urdf = (root / 'urdf/sr1.urdf').read_text(encoding='utf-8')
