@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from cnoid_control.ros.cdr import FRAME_ID, NANOSECONDS
 from cnoid_control.ros.fast_path import Inbox
 from cnoid_control.ros.joint_state_decoder import JointStateDecoder
 
@@ -31,6 +32,7 @@ class JointStateSource:
         period: float,
         max_jump: float,
         report: Callable[[str], None],
+        repetition_time: float = 0.0,
     ) -> None:
         """Begin with no state.
 
@@ -40,6 +42,8 @@ class JointStateSource:
             period: nominal time between fresh states [s].
             max_jump: stamps that differ by more are a jump of the clock [s].
             report: takes a sentence about something unusual.
+            repetition_time: time for which messages that differ by the stamp alone are no new
+                state [s].
         """
         self.inbox = inbox
         self.decoder = JointStateDecoder(names)
@@ -51,6 +55,8 @@ class JointStateSource:
         self._period = period
         self._max_jump = max_jump
         self._report = report
+        self._repetition = round(repetition_time * NANOSECONDS)
+        self._content = b''
         self._needed = np.zeros(0, np.intp)
         self._all_needed = False
         self._started = False
@@ -88,12 +94,20 @@ class JointStateSource:
             self._pass_over('unknown', self._unknown())
             return False
         stamp = decoder.stamp
+        if self._repetition and self._repeats(data, stamp):
+            self.counts['repeated'] += 1
+            return False
         if self._started and not self._advance(stamp - self.stamp):
             return False
         self.stamp = stamp
         self._started = True
         self.problem = ''
         return True
+
+    def _repeats(self, data: bytes, stamp: int) -> bool:
+        before, self._content = self._content, data[FRAME_ID:]
+        recent = self._started and 0 <= stamp - self.stamp < self._repetition
+        return recent and self._content == before
 
     def _advance(self, nanoseconds: int) -> bool:
         if nanoseconds == 0:

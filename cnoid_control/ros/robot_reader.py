@@ -151,6 +151,7 @@ class RobotReader:
                 self.time_step / given.decimation,
                 given.max_jump,
                 self.warn,
+                given.repetition_time,
             )
         self.source.need(np.arange(len(self.joints)))
         self.refresh()

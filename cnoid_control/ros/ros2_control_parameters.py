@@ -58,6 +58,14 @@ class Ros2ControlParameters:
     decimation: int = parameter(
         1, 'fresh joint states for each tick; the others are passed over', minimum=1
     )
+    repetition_time: float = parameter(
+        0.0,
+        'time for which states that differ from the last one by their stamps alone are passed '
+        'over: a manager that is faster than its hardware repeats them; 0 for none',
+        unit='s',
+        minimum=0.0,
+        maximum=1.0,
+    )
     velocity: str = parameter(
         'auto',
         'message: from the joint states; difference: from positions and stamps; '

@@ -56,6 +56,19 @@ def test_dt_comes_from_the_stamps(source, reports):
     assert reports == []
 
 
+def test_a_repeated_state_is_passed_over_for_a_while(reports):
+    """Where that is asked for, a state with another stamp alone is no new one until it is old."""
+    source = JointStateSource(ListInbox(), ['a', 'b'], 0.01, 0.5, reports.append, 0.03)
+    source.need(np.arange(2))
+    for stamp in (1.0, 1.01, 1.02, 1.03, 1.04):
+        source.inbox.put(stamp)
+    source.inbox.put(1.05, (1.0, 2.1))
+    assert [source.poll_one() for _ in range(6)] == [True, False, False, True, False, True]
+    assert source.counts['repeated'] == 3
+    assert source.dt == pytest.approx(0.02)
+    assert source.time == pytest.approx(0.05)
+
+
 def test_a_repeated_stamp_is_not_a_new_state(source):
     """The same stamp again is counted and passed over."""
     source.inbox.put(1.0)
