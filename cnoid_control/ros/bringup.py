@@ -58,6 +58,7 @@ class Bringup:
         self.changes: dict[str, Any] = {}
         if given['rate']:
             self.changes['rate'] = float(given['rate'])
+        self.rate: float = self.changes.get('rate', self.config.parameters.rate)
         self.node_changes: dict[str, Any] = {'autostart': given['autostart'] == 'true'}
         if given['controller']:
             self.node_changes['controller'] = given['controller']
@@ -77,13 +78,17 @@ class Bringup:
     def control_node(self) -> list[Action]:
         """The node with the controller; when it ends, so does the launch."""
         ros2_control: dict[str, Any] = {}
-        if self.hardware == 'mujoco':
+        if self.hardware in ('mujoco', 'topic'):
             # A simulated robot may be slow, but it is never gone for long.
             ros2_control['watchdog.state_age'] = 1.0
+        if self.hardware == 'mujoco':
             ros2_control['hardware.ros2_control.lock_step'] = self.pacing == 'lockstep'
         else:
             # Simulators and managers take their time to come up.
             ros2_control['hardware.ros2_control.startup_timeout'] = 60.0
+        if self.hardware == 'topic':
+            # The manager shows the last state again while the simulation waits or is late.
+            ros2_control['hardware.ros2_control.repetition_time'] = 0.02
         node = self._node(
             PACKAGE, PACKAGE, self.file, {**ros2_control, **self.changes, **self.node_changes}
         )
@@ -98,7 +103,10 @@ class Bringup:
 
     def topic(self) -> list[Action]:
         """The MuJoCo node behind a real ros2_control_node."""
-        simulation = self._simulation({'interface': 'topic', 'pacing': self.pacing})
+        # The manager's cycles are those of its clock.
+        simulation = self._simulation(
+            {'interface': 'topic', 'pacing': self.pacing, 'clock_rate': self.rate}
+        )
         return [simulation, self._state_publisher('topic'), self._manager(), *self._spawners()]
 
     def mock(self) -> list[Action]:
@@ -174,7 +182,7 @@ class Bringup:
         )
 
     def _manager(self) -> Node:
-        rate = {'update_rate': round(self.changes.get('rate', self.config.parameters.rate))}
+        rate = {'update_rate': round(self.rate)}
         return self._node('controller_manager', 'ros2_control_node', self.controllers_file, rate)
 
     def _spawners(self, broadcasters: tuple[str, ...] = BROADCASTERS[:1]) -> list[Action]:

@@ -107,7 +107,8 @@ class MujocoNode(Node):
         parameters = self.parameters
         hold_time = parameters.hold_time
         if hold_time < 0:
-            hold_time = 1.0 if parameters.pacing == FREE else 0.0
+            # Behind a manager time must go on, and commands come whether they are answers or not.
+            hold_time = 1.0 if parameters.pacing == FREE or parameters.interface == TOPIC else 0.0
         self.loop = SimulationLoop(
             self.hardware,
             SimulatedActuation(
@@ -133,7 +134,7 @@ class MujocoNode(Node):
             self._activity = watch_activity(self, self.controllers, self._on_activity)
         else:
             self._serve_controllers()
-        self._publish_description()
+            self._publish_description()
         self._services_of_simulation = SimulationServices(self, self.loop, parameters)
         watch = SimulationDiagnostics(self.loop, self._active_inputs)
         self._diagnostics = Diagnostics(self, watch.collect, watch.statistics, self.body.name)
@@ -145,7 +146,9 @@ class MujocoNode(Node):
         forward = [controller for controller in self.controllers if controller.interface]
         if self.parameters.interface == TOPIC:
             feed = TopicFeed(self, self.parameters.joint_commands_topic, self.body, qos)
-            return {c.name: TopicInput(feed, c, self.body) for c in forward}
+            # A manager that goes by this robot's clock cannot answer while that stands still.
+            clocked = self.parameters.clock_rate > 0
+            return {c.name: TopicInput(feed, c, self.body, clocked) for c in forward}
         return {c.name: ForwardInput(self, c, self.body, qos) for c in forward}
 
     def _active_inputs(self) -> list[CommandInput]:

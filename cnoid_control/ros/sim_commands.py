@@ -18,6 +18,9 @@ from cnoid_control.ros.joint_state_decoder import JointStateDecoder
 from cnoid_control.ros.message_types import read_message
 from cnoid_control.ros.sim_controllers import SimulatedController
 
+# Efforts that do not change for so long are meant to be constant [s].
+CONSTANT_TIME = 0.2
+
 
 class CommandInput(abc.ABC):
     """Commands for some joints by one interface.
@@ -142,14 +145,33 @@ class TopicInput(CommandInput):
 
     A value that is not finite leaves its joint with the last good command: before a controller's
     first command that system sends such values.
+
+    That system sends the last command again and again, whether a new one has come or not. Efforts
+    that are the same as before are therefore no answer to a state, unless they stay the same for
+    long: a robot that waits for answers would go on with efforts for another state.
     """
 
-    def __init__(self, feed: TopicFeed, controller: SimulatedController, body: Body) -> None:
-        """Share the feed with the other controllers."""
+    def __init__(
+        self,
+        feed: TopicFeed,
+        controller: SimulatedController,
+        body: Body,
+        repetitions_count: bool = False,
+    ) -> None:
+        """Share the feed with the other controllers.
+
+        Args:
+            feed: the messages.
+            controller: the controller whose part it is.
+            body: the robot.
+            repetitions_count: whether efforts that are the same as before are answers.
+        """
         slots = [body.joint(joint).joint_id for joint in controller.joints]
         super().__init__(controller.name, controller.interface, np.array(slots), feed.inbox)
         self._feed = feed
         self._seen = 0
+        self._repetitions_count = repetitions_count or self.interface != 'effort'
+        self._changed = -np.inf
 
     def take(self) -> int:
         """Take over the last command; returns how many messages have come."""
@@ -160,11 +182,17 @@ class TopicInput(CommandInput):
             return 0
         given = getattr(self._feed.decoder, self.interface)[self.slots]
         finite = np.isfinite(given)
-        self.values[finite] = given[finite]
         if not finite.all():
+            self.values[finite] = given[finite]
             self.refused += 1
             return 0
-        self.time = time.monotonic()
+        now = time.monotonic()
+        if not np.array_equal(given, self.values):
+            self.values[:] = given
+            self._changed = now
+        elif not self._repetitions_count and now - self._changed < CONSTANT_TIME:
+            return 0
+        self.time = now
         return fresh
 
     def _drop(self) -> None:

@@ -48,7 +48,7 @@ class SimulationParameters:
     hold_time: float = parameter(
         -1.0,
         'time for which commands must have been finite and fresh before the robot is let go; '
-        'negative for 1 s when free-running and 0 otherwise',
+        'negative for 1 s when free-running or behind a manager, and 0 otherwise',
         unit='s',
         maximum=60.0,
         read_only=True,

@@ -128,3 +128,15 @@ def test_arguments_reach_the_nodes(root):
     assert given['autostart'] is False
     assert given['hardware.ros2_control.lock_step'] is True
     assert parameters(nodes['cnoid_control/cnoid_control_mujoco'], context)['rate'] == 500.0
+
+
+def test_behind_a_manager_repeated_states_are_no_new_ones(root):
+    """With the MuJoCo node behind ros2_control the node is told so; its clock fits the rate."""
+    nodes, context = started(root, hardware='topic', rate='500', use_sim_time='true')
+    given = parameters(nodes['cnoid_control/cnoid_control'], context)
+    assert given['hardware.ros2_control.repetition_time'] > 0.0
+    assert given['watchdog.state_age'] == 1.0
+    robot = parameters(nodes['cnoid_control/cnoid_control_mujoco'], context)
+    assert (robot['interface'], robot['clock_rate']) == ('topic', 500.0)
+    manager = parameters(nodes['controller_manager/ros2_control_node'], context)
+    assert manager['update_rate'] == 500

@@ -238,6 +238,12 @@ def test_reset_and_push(make_rig, spin_until):
     assert stamps == sorted(stamps)
 
 
+def test_behind_a_manager_the_robot_is_held_until_commands_are_new(make_rig):
+    """Whatever the pacing: a manager's cycles go on, with commands or without."""
+    rig = make_rig(pacing='lockstep', interface='topic')
+    assert rig.loop.phase is Phase.HOLDING
+
+
 def test_a_real_controller_manager_may_sit_between(make_rig, ros_node, spin_until):
     """On the JointState topics, the active controller tells which array is the command."""
     rig = make_rig(pacing='free', hold_time=0.0, realtime_priority=0, interface='topic')
@@ -247,7 +253,9 @@ def test_a_real_controller_manager_may_sit_between(make_rig, ros_node, spin_unti
     )
     commands = ros_node.create_publisher(JointState, 'robot_joint_commands', 1)
     assert spin_until(commands.get_subscription_count)
-    assert 'joint_states' not in dict(ros_node.get_topic_names_and_types())
+    topics = dict(ros_node.get_topic_names_and_types())
+    # Those are the broadcaster's, and robot_state_publisher's with the hardware in it.
+    assert not {'/joint_states', '/robot_description'} & set(topics)
     activity.publish(
         ControllerManagerActivity(
             controllers=[
