@@ -59,16 +59,16 @@ class WireTap:
         self._thread.start()
 
     def close(self) -> None:
-        """Let nothing pass any more."""
+        """Let nothing pass any more, once the state under way is answered."""
         self._stop.set()
-        self._thread.join()
+        self._thread.join(10.0)
         for inbox in self._inboxes:
             inbox.close()
 
     def _run(self) -> None:
         states, commands, shown = self._inboxes
         due = states
-        while not self._stop.is_set():
+        while due is not states or not self._stop.is_set():
             due.wait(0.05)
             # While the node is not there, the robot repeats its first state.
             if (state := states.take()) is not None:

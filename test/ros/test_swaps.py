@@ -6,6 +6,7 @@ states on the wire what either controller commands, and from that what the blend
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ import pytest
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
 
+from controller_manager_msgs.srv import ListControllers
 from nav_msgs.msg import Odometry
 from node_rig import CONTROLLERS, NodeRig
 from wire_tap import ROBOT_WORDS, WireTap
@@ -24,7 +26,7 @@ from cnoid_control.share import shared_file
 
 DT = 0.002
 # Ticks of a take-over, and the part that the new controller has before the first and after each.
-BLEND = 100
+BLEND = 60
 PART = np.polyval([-2.0, 3.0, 0.0, 0.0], np.arange(BLEND + 1) / BLEND)
 LEG, ARM, WAIST = [8000.0] * 6, [3000.0] * 7, [8000.0] * 3
 PGAIN, DGAIN = np.array([*LEG, *ARM, *LEG, *ARM, *WAIST]), 100.0
@@ -36,6 +38,12 @@ OPTIONS = {
     'swap_time': str(BLEND * DT),
     'allow_file_plugins': 'true',
 }
+
+
+@functools.cache
+def walk() -> np.ndarray:
+    """Joint displacements of the walk [rad], shape (ticks, joints)."""
+    return load_motion(shared_file('motion', 'sr1_walk_1', '.npz')).resampled(DT)
 
 
 @dataclass
@@ -63,17 +71,15 @@ class Turn:
         dq = np.diff(now, axis=0, prepend=self.posture[np.newaxis]) / DT
         if self.name == 'sr1_minimum':
             return (self.posture - now) * PGAIN - dq * DGAIN
-        motion = load_motion(shared_file('motion', 'sr1_walk_1', '.npz')).resampled(DT)[: len(now)]
+        motion = walk()[: len(now)]
         dq_ref = np.diff(motion, axis=0, prepend=motion[:1]) / DT
         return (motion - now) * PGAIN + (dq_ref - dq) * DGAIN
 
 
-def mix(old: Turn, new: Turn, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Commands of both in the ticks of a take-over, the old one's from a tick before, mixed."""
-    before, after = old.commands(q, new.begin + BLEND), new.commands(q, new.begin + BLEND)
-    before = before[-BLEND - 1 :]
+def mix(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Commands in the ticks of a take-over, from those of the old and of the new controller."""
     part = PART[1:, np.newaxis]
-    return before, after, (1.0 - part) * before[1:] + part * after
+    return (1.0 - part) * before + part * after
 
 
 def find(old: Turn, new: Turn, q: np.ndarray, u: np.ndarray) -> None:
@@ -84,19 +90,22 @@ def find(old: Turn, new: Turn, q: np.ndarray, u: np.ndarray) -> None:
     begun = np.flatnonzero(strange[new.asked - old.begin :])
     assert begun.size, f'{new.name} has no part in the commands when it is said to have one'
     new.begin = new.asked + int(begun[0])
+    end = new.begin + BLEND
+    before = old.commands(q, end)[-BLEND:]
 
     def misfit(tick: int) -> float:
         new.posture = q[tick]
-        return float(np.abs(u[new.begin : new.begin + BLEND] - mix(old, new, q)[2]).max())
+        return float(np.abs(u[new.begin : end] - mix(before, new.commands(q, end))).max())
 
     new.posture = q[min(range(new.asked - 1, new.begin), key=misfit)]
 
 
 def check_steps(old: Turn, new: Turn, q: np.ndarray, u: np.ndarray) -> None:
     """In no tick of a take-over does a command step further than the blend allows."""
-    before, after, mixed = mix(old, new, q)
-    sent = u[new.begin - 1 : new.begin + BLEND]
-    np.testing.assert_allclose(sent[1:], mixed, rtol=0.0, atol=ROUNDING)
+    end = new.begin + BLEND
+    before, after = old.commands(q, end)[-BLEND - 1 :], new.commands(q, end)
+    sent = u[new.begin - 1 : end]
+    np.testing.assert_allclose(sent[1:], mix(before[1:], after), rtol=0.0, atol=ROUNDING)
     part, change = PART[:-1, np.newaxis], np.diff(PART)[:, np.newaxis]
     allowed = (1.0 - part) * np.abs(np.diff(before, axis=0))
     allowed += part * np.abs(np.diff(after, axis=0, prepend=after[:1]))
@@ -117,11 +126,15 @@ def rig(ros_node, spin_until, start_process, root, tap):
     """Return a rig with SR1, standing."""
     rig = NodeRig(ros_node, spin_until, start_process, root / 'config' / 'sr1_walk.yaml')
     rig.start_robot('-p', 'real_time_factor:=0.0', *ROBOT_WORDS)
+    # A node that finds no controller_manager in time would command nobody.
+    manager = ros_node.create_client(ListControllers, 'controller_manager/list_controllers')
+    assert spin_until(manager.service_is_ready, timeout=60)
     rig.start_node(*(word for k, v in OPTIONS.items() for word in ('-p', f'{k}:={v}')))
     assert spin_until(lambda: tap.ticks > 50, timeout=90), rig.logs
     return rig
 
 
+@pytest.mark.timeout(300)
 def test_twenty_swaps_between_standing_and_walking(rig, tap):
     """SR1 does not fall, no tick is missed, no command steps further than the blend allows."""
     tilts = []
@@ -139,7 +152,7 @@ def test_twenty_swaps_between_standing_and_walking(rig, tap):
     turns = [Turn('sr1_minimum')]
     for i in range(10):
         # Once it comes as far as the first step.
-        for name, ticks in (('sr1_walk', 1100 if i == 4 else 120), ('sr1_minimum', 120)):
+        for name, ticks in (('sr1_walk', 1000 if i == 4 else 70), ('sr1_minimum', 70)):
             turn = Turn(name, asked=tap.ticks)
             assert rig.set(controller=name) == (True, ''), rig.logs
             turn.answered = tap.ticks
@@ -158,9 +171,8 @@ def test_twenty_swaps_between_standing_and_walking(rig, tap):
 
     stamps = tap.stamps()
     assert stamps == list(range(stamps[0], stamps[0] + len(stamps) * 2_000_000, 2_000_000))
-    assert tap.answered_stamps() == stamps[: tap.ticks]
-    assert len(tap.commands) == tap.ticks
-    assert len(stamps) - tap.ticks <= 1
+    assert tap.answered_stamps() == stamps
+    assert len(tap.commands) == len(stamps)
 
     q, u = tap.positions(), tap.efforts()
     turns[0].posture = q[0]
