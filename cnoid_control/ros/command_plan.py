@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from rclpy.node import Node
@@ -14,6 +15,7 @@ from cnoid_control.ros.controller_manager import ControllerManager
 from cnoid_control.ros.exceptions import (
     ForeignJoints,
     MissingInterfaces,
+    NobodyReceives,
     SharedJoint,
     UncommandedJoint,
 )
@@ -29,6 +31,8 @@ INTERFACE_OF_MODE = {
     StateFlag.JOINT_DISPLACEMENT: 'position',
     StateFlag.JOINT_VELOCITY: 'velocity',
 }
+# Time between two looks for subscriptions [s].
+READER_POLL = 0.01
 
 
 @dataclass
@@ -89,12 +93,25 @@ class Commander:
         """Have the plan's controllers active, and no other one on their joints; confirmed.
 
         Raises:
-            HardwareError: controller_manager did not do it.
+            HardwareError: controller_manager did not do it, or in lock-step nobody receives the
+                commands.
         """
+        if self._parameters.lock_step:
+            self._wait_for_readers(plan)
         names = [one.name for one in plan.channels if self._takers[one.name].type != 'joint_state']
         if self.manager is not None and names:
             self.manager.use(names)
         self._patience = 0.0
+
+    def _wait_for_readers(self, plan: CommandPlan) -> None:
+        """A robot in lock-step that misses a command waits for ever, and the node for it."""
+        timeout = self._parameters.startup_timeout
+        deadline = time.monotonic() + timeout
+        for channel in plan.channels:
+            while not channel.reader_count:
+                if time.monotonic() > deadline or not self._node.context.ok():
+                    raise NobodyReceives(channel.name, channel.topic, timeout)
+                time.sleep(READER_POLL)
 
     def release(self) -> None:
         """Deactivate what was activated from here."""

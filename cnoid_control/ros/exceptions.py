@@ -43,6 +43,17 @@ class MissingChannel(HardwareError, RosError):
         super().__init__(f'{what} is read, but topic {topic!r} {reason}')
 
 
+class NobodyReceives(HardwareError, RosError):
+    """Commands that nobody receives."""
+
+    def __init__(self, taker: str, topic: str, timeout: float) -> None:
+        """Name the taker, the topic and how long was waited for a subscription [s]."""
+        super().__init__(
+            f'nobody receives the commands of {taker!r}: no subscription of topic {topic!r} '
+            f'within {timeout:g} s'
+        )
+
+
 class TwoPublishers(HardwareError, RosError):
     """A topic that must have one publisher and has several."""
 

@@ -73,7 +73,7 @@ class LoopRunner:
     def halt(self) -> None:
         """Have the thread end after the present tick; from any thread."""
         self._stop.set()
-        self._hardware.wake()
+        self._hardware.halt()
 
     def stop(self) -> None:
         """End the thread after the present tick, and wait for that."""
@@ -96,7 +96,6 @@ class LoopRunner:
         if not self.is_running or threading.current_thread() is self._thread:
             return function()
         future = self._calls.add(function)
-        self._hardware.wake()
         try:
             return future.result(timeout)
         except NoAnswer as error:

@@ -98,6 +98,7 @@ class RobotReader:
         self._lock_step = parameters.lock_step
         self._next_tick = 0.0
         self._passed_over = 0
+        self._is_halted = False
 
     @property
     def source(self) -> JointStateSource:
@@ -164,6 +165,7 @@ class RobotReader:
             TwoPublishers: the states come from several nodes.
         """
         source, given = self.source, self.parameters
+        self._is_halted = False
         source.problem = ''
         source.restart()
         begin = time.monotonic()
@@ -219,23 +221,27 @@ class RobotReader:
         """Wait for the next state, or for the time after which the watchdog must be asked.
 
         Returns:
-            False when the context is gone.
+            False when the context is gone, or `halt` was called.
         """
         is_fresh = self._wait_for_timer() if self._by_timer else self._wait_for_state()
         self.is_fresh = is_fresh
         self.is_due = is_fresh or self._by_timer
         if is_fresh:
             self._take_state()
-        elif not self.node.context.ok():
+        elif self._has_ended():
             return False
         else:
             self._poll_devices()
         return True
 
-    def wake(self) -> None:
-        """End a wait for a state from another thread."""
+    def halt(self) -> None:
+        """Wait for no state any more, until `refresh`; from another thread."""
+        self._is_halted = True
         if self._source is not None:
             self._source.inbox.wake()
+
+    def _has_ended(self) -> bool:
+        return self._is_halted or not self.node.context.ok()
 
     def _wait_for_state(self) -> bool:
         source = self.source
@@ -252,7 +258,7 @@ class RobotReader:
                 # Once it is late, look again each period: the safe command must go on.
                 is_late = now - self.arrival > self.state_timeout
                 deadline = now + (self.time_step if is_late else self.state_timeout)
-            elif now >= deadline or not self.node.context.ok():
+            elif now >= deadline or self._has_ended():
                 return False
             if now - self.arrival > WAIT_SLICE:
                 self._waited()

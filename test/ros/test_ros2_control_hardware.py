@@ -1,6 +1,7 @@
 """Hardware on real topics: what is read, what is refused, what is sent, and in which order."""
 
 import math
+import threading
 import time
 
 import numpy as np
@@ -27,6 +28,7 @@ from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.ros.exceptions import (
     ForeignJoints,
     MissingChannel,
+    NobodyReceives,
     NoJointStates,
     OtherJoints,
     SharedJoint,
@@ -112,6 +114,7 @@ def test_without_a_fresh_state_the_loop_comes_back(rig):
 
 def test_decimation_passes_states_over(rig):
     """With a decimation of 3 every third fresh state is a tick."""
+    listen(rig, Float64MultiArray, 'effort_controller/commands')
     hardware = rig.hardware(decimation=3, lock_step=True)
     rig.open(hardware)
     rig.repeat(lambda: rig.publish(dt=DT / 3))
@@ -273,6 +276,7 @@ def test_a_device_topic_of_another_type_is_refused(rig):
 
 def test_in_lock_step_devices_have_the_stamp_of_the_state(rig):
     """A state waits for the device's message of the same stamp, even when that comes later."""
+    listen(rig, Float64MultiArray, 'effort_controller/commands')
     hardware = rig.hardware(rig.body([ForceSensor('WRIST')]), lock_step=True)
     publisher = rig.robot.create_publisher(WrenchStamped, 'WRIST_broadcaster/wrench', QOS)
 
@@ -321,6 +325,24 @@ def test_the_root_comes_from_odometry(rig):
     np.testing.assert_allclose(root.p, [1.0, 0.0, 0.0])
     np.testing.assert_allclose(root.R[:, 0], [0.0, 1.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(root.v, [0.0, 2.0, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize('public', [False, True])
+def test_a_wait_for_states_can_be_ended(rig, public):
+    """Whoever waits for a robot that is silent gives up when told to, and can begin anew."""
+    hardware = rig.hardware(state_timeout=3600.0, public_calls=public)
+    rig.open(hardware)
+    results = []
+    thread = threading.Thread(target=lambda: results.append(hardware.read()), daemon=True)
+    thread.start()
+    thread.join(0.1)
+    assert results == []
+    hardware.halt()
+    thread.join(60.0)
+    assert results == [False]
+    rig.repeat(rig.publish)
+    hardware.refresh()
+    assert hardware.read()
 
 
 # --- commands ---------------------------------------------------------------------------------
@@ -456,6 +478,20 @@ def test_without_a_manager_commands_go_to_plain_topics(rig):
     assert list(states[-1].position) == []
     stamp = states[-1].header.stamp
     assert stamp.sec * 10**9 + stamp.nanosec == hardware.stamp
+
+
+def test_in_lock_step_the_takers_of_commands_are_waited_for(rig):
+    """A first command that is lost would leave both sides waiting for each other."""
+    hardware = rig.hardware(lock_step=True, startup_timeout=1.0)
+    with pytest.raises(NobodyReceives, match="'/effort_controller/commands' within 1 s"):
+        rig.open(hardware)
+    rig.silence()
+    threading.Timer(
+        0.1, lambda: listen(rig, Float64MultiArray, 'effort_controller/commands')
+    ).start()
+    hardware = rig.hardware(lock_step=True)
+    rig.open(hardware)
+    assert hardware.channels[0].reader_count == 1
 
 
 def test_a_joint_cannot_have_two_takers(rig):
