@@ -80,9 +80,10 @@ def run(args: argparse.Namespace) -> int:
 def _show_graph(name: str, picture: str | None) -> int:
     from cnoid_control.controllers.composition.graph import draw_graph, graph_text
     from cnoid_control.controllers.composition.stage_factory import make_stage
+    from cnoid_control.ros.node_keys import NODE_KEYS
     from cnoid_control.runtime.config import load_config
 
-    config = load_config(name)
+    config = load_config(name, passed_over=NODE_KEYS)
     controller = config.controller_name
     options = config.options.get(controller, {})
     if isinstance(options, str):

@@ -13,6 +13,7 @@ from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import KINDS, hardware_names, observable_devices
 from cnoid_control.plugin.registry import instance_name
+from cnoid_control.ros.node_keys import NODE_KEYS
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.runtime.config_file import parse_value
 
@@ -91,13 +92,14 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
     if args.hardware:
         overrides['hardware.type'] = args.hardware
     if args.option:
-        controller = args.controller or load_config(args.config).parameters.controller
+        config = load_config(args.config, passed_over=NODE_KEYS)
+        controller = args.controller or config.parameters.controller
         for text in args.option:
             key, equals, value = text.partition('=')
             if not equals or not key:
                 raise InvalidOption(text)
             overrides[f'{instance_name(controller)}.{key}'] = parse_value(value)
-    return load_config(args.config, overrides)
+    return load_config(args.config, overrides, NODE_KEYS)
 
 
 def _from_here(controller: str) -> str:

@@ -23,6 +23,7 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from cnoid_control.body.urdf_hardware import select_hardware
+from cnoid_control.ros.node_keys import NODE_KEYS
 from cnoid_control.runtime.assembly import make_robot
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.share import shared_file
@@ -50,7 +51,7 @@ class Bringup:
         self.pacing = given['pacing']
         self.file = str(shared_file('config', given['config'], '.yaml'))
         self.controllers_file = str(shared_file('config', given['controllers_file'], '.yaml'))
-        self.config: RunConfig = load_config(self.file)
+        self.config: RunConfig = load_config(self.file, passed_over=NODE_KEYS)
         use_sim_time = given['use_sim_time']
         if use_sim_time == 'auto':
             use_sim_time = str(self.hardware in SIMULATED).lower()

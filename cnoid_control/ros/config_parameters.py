@@ -21,7 +21,8 @@ from cnoid_control.plugin.registry import (
     is_file_plugin,
 )
 from cnoid_control.ros.exceptions import FilePluginRefused, FixedParameter
-from cnoid_control.ros.node_parameters import OWN_KEYS, NodeParameters
+from cnoid_control.ros.node_keys import CONTROL_KEYS, NODE_KEYS
+from cnoid_control.ros.node_parameters import NodeParameters
 from cnoid_control.ros.operation import Operation
 from cnoid_control.ros.parameter_schema import (
     RCLPY_PARAMETERS,
@@ -82,8 +83,8 @@ class ConfigParameters:
         self._operation = None
 
     def _parse(self, values: dict[str, Any]) -> tuple[RunConfig, NodeParameters]:
-        own = {key: value for key, value in values.items() if key in OWN_KEYS}
-        run = {key: value for key, value in values.items() if key not in OWN_KEYS}
+        own = {key: value for key, value in values.items() if key in CONTROL_KEYS}
+        run = {key: value for key, value in values.items() if key not in NODE_KEYS}
         # On ROS the robot is always behind topics, whatever a file says for other uses.
         run = merge(run, {'hardware.type': 'ros2_control'})
         run['robot'] = {'model': '', **run.get('robot', {})}
@@ -160,7 +161,7 @@ class ConfigParameters:
         operation.swapper.duration = own.swap_time
 
     def _update_options(self, operation: Operation, config: RunConfig, touched: set[str]) -> None:
-        for name in sorted(touched - set(OWN_KEYS)):
+        for name in sorted(touched - NODE_KEYS):
             options = config.options.get(name, {})
             if isinstance(options, dict):
                 operation.update_options(name, options)

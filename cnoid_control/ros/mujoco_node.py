@@ -23,6 +23,7 @@ from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.diagnostics import Diagnostics
 from cnoid_control.ros.node_arguments import given_parameters
+from cnoid_control.ros.node_keys import NODE_KEYS, SIMULATION_KEYS
 from cnoid_control.ros.parameter_schema import declare_schema, nested_values
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.scheduling import DEFAULT_PRIORITY, CollectorRest, request_realtime
@@ -48,7 +49,7 @@ from cnoid_control.ros.sim_diagnostics import SimulationDiagnostics
 from cnoid_control.ros.sim_loop import SimulationLoop
 from cnoid_control.ros.sim_pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim_parameters import TOPIC, SimulationParameters
-from cnoid_control.ros.sim_services import OWN_KEYS, REQUEST_TIMEOUT, SimulationServices
+from cnoid_control.ros.sim_services import REQUEST_TIMEOUT, SimulationServices
 from cnoid_control.ros.sim_state import (
     ClockPublisher,
     JointStatePublisher,
@@ -90,9 +91,10 @@ class MujocoNode(Node):
         )
         declare_schema(self, SimulationParameters)
         values = nested_values(self)
-        own = {key: values.pop(key) for key in list(values) if key in OWN_KEYS}
+        own = {key: value for key, value in values.items() if key in SIMULATION_KEYS}
         self.parameters = parse_parameters(SimulationParameters, own)
-        config = parse_config(values, 'cnoid_control_mujoco')
+        run = {key: value for key, value in values.items() if key not in NODE_KEYS}
+        config = parse_config(run, 'cnoid_control_mujoco')
         self.body = make_robot(config.parameters.robot, config.folder)
         physics = config.hardware.get('mujoco', MujocoParameters())
         self.hardware = MujocoHardware(self.body, physics, config.time_step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from cnoid_control.parameters import parameter
 from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
@@ -40,6 +40,3 @@ class NodeParameters:
         minimum=0.0,
         maximum=60.0,
     )
-
-
-OWN_KEYS = tuple(item.name for item in fields(NodeParameters))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as NoAnswer
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ from std_srvs.srv import Trigger
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.ros.node_keys import SIMULATION_KEYS
 from cnoid_control.ros.parameter_schema import nested_values, plain_value
 from cnoid_control.ros.sim_loop import SimulationLoop
 from cnoid_control.ros.sim_parameters import SimulationParameters
 from cnoid_control.runtime.config_file import merge
 
-OWN_KEYS = tuple(item.name for item in fields(SimulationParameters))
 # Longest wait for the simulation's thread to do what was asked for [s].
 REQUEST_TIMEOUT = 5.0
 
@@ -67,7 +66,7 @@ class SimulationServices:
         changed = {change.name: plain_value(change) for change in changes}
         values = merge(nested_values(self._node), changed)
         parsed = parse_parameters(
-            SimulationParameters, {key: values[key] for key in values if key in OWN_KEYS}
+            SimulationParameters, {key: values[key] for key in values if key in SIMULATION_KEYS}
         )
         if len(parsed.push.force) != 3:
             raise ParameterOutOfRange('push.force', parsed.push.force, 'it needs 3 values')

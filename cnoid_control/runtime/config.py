@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -127,12 +127,17 @@ class RunConfig:
         return self.hardware[self.hardware_type]
 
 
-def load_config(name: str | Path, overrides: Mapping[str, Any] | None = None) -> RunConfig:
+def load_config(
+    name: str | Path,
+    overrides: Mapping[str, Any] | None = None,
+    passed_over: Collection[str] = (),
+) -> RunConfig:
     """Configuration from a file.
 
     Args:
         name: path or name of a parameter file, see `find_config`.
         overrides: values that replace those of the file; nested, or with keys such as 'a.b'.
+        passed_over: keys of the file that are for others.
 
     Raises:
         SharedFileNotFound: there is no such file.
@@ -140,7 +145,9 @@ def load_config(name: str | Path, overrides: Mapping[str, Any] | None = None) ->
         ParameterError: a value is unknown, missing, of the wrong type or out of range.
     """
     path = find_config(name)
-    values = merge(read_parameter_file(path), overrides or {})
+    given = read_parameter_file(path)
+    values = {key: value for key, value in given.items() if key not in passed_over}
+    values = merge(values, overrides or {})
     return parse_config(values, path.stem, path.resolve().parent)
 
 

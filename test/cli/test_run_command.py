@@ -71,6 +71,17 @@ def test_hardware_and_options_are_chosen_on_the_command_line(capsys):
     assert summary['controller'] == 'sr1_walk'
 
 
+def test_what_is_for_the_nodes_is_passed_over(capsys, root, tmp_path):
+    """A parameter file may tell the ROS nodes what they alone need to know."""
+    text = (root / 'config' / 'sr1_pd.yaml').read_text(encoding='utf-8')
+    file = tmp_path / 'mine.yaml'
+    file.write_text(
+        f'{text}    realtime_priority: 0\n    pacing: lockstep\n    autostart: false\n'
+    )
+    status, summary = run(capsys, str(file), '--duration', '0.01')
+    assert (status, summary['ticks']) == (0, 10)
+
+
 def test_failing_controller_fails_the_run(capsys, tmp_path):
     """Status 1, and the reason names controller, phase and tick."""
     source = tmp_path / 'bad.py'

@@ -140,3 +140,12 @@ def test_behind_a_manager_repeated_states_are_no_new_ones(root):
     assert (robot['interface'], robot['clock_rate']) == ('topic', 500.0)
     manager = parameters(nodes['controller_manager/ros2_control_node'], context)
     assert manager['update_rate'] == 500
+
+
+def test_a_file_may_have_what_only_the_nodes_know(root, tmp_path):
+    """Options of one node are no mistake of the launch file or of the other node."""
+    file = tmp_path / 'mine.yaml'
+    text = (root / 'config' / 'sr1_pd.yaml').read_text(encoding='utf-8')
+    file.write_text(f'{text}    realtime_priority: 0\n    pacing: free\n')
+    nodes, _ = started(root, config=str(file))
+    assert 'cnoid_control/cnoid_control' in nodes

@@ -239,8 +239,8 @@ def test_reset_and_push(make_rig, spin_until):
 
 
 def test_behind_a_manager_the_robot_is_held_until_commands_are_new(make_rig):
-    """Whatever the pacing: a manager's cycles go on, with commands or without."""
-    rig = make_rig(pacing='lockstep', interface='topic')
+    """Whatever the pacing: a manager's cycles go on. What is for the other node is no mistake."""
+    rig = make_rig(pacing='lockstep', interface='topic', autostart=True)
     assert rig.loop.phase is Phase.HOLDING
 
 
