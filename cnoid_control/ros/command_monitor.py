@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -64,10 +65,13 @@ class CommandMonitor:
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
         given = self._hardware.parameters
-        if self._hardware.commander.manager is not None:
-            self._activity = ActivityWatch(
-                self._node, given.controller_manager, self._active, given.public_calls
-            )
+        if given.controller_manager:
+            # Also where none was found: one that shows itself later has a word to say. Where its
+            # messages are not installed, that was said when it was looked for.
+            with contextlib.suppress(ImportError):
+                self._activity = ActivityWatch(
+                    self._node, given.controller_manager, self._active, given.public_calls
+                )
 
     def stop(self) -> None:
         """Watch no more."""
