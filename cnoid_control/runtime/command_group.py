@@ -22,6 +22,20 @@ LARGEST = np.finfo(float).max
 CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
 
 
+def plausible_interval(lower: np.ndarray, upper: np.ndarray, max_excess: float) -> Interval:
+    """Where commands may lie that can be meant; always finite, so that none other is in it.
+
+    Args:
+        lower: lower limits of the commands.
+        upper: upper limits of the commands.
+        max_excess: times a limit from which on they cannot be meant.
+    """
+    with np.errstate(invalid='ignore', over='ignore'):
+        middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+        reach = max_excess * 0.5 * (upper - lower)
+        return np.fmax(middle - reach, -LARGEST), np.fmin(middle + reach, LARGEST)
+
+
 class CommandGroup(abc.ABC):
     """Base of the groups.
 
@@ -115,11 +129,8 @@ class CommandGroup(abc.ABC):
             max_excess: times a limit from which on they cannot.
         """
         command = self._pick(self._array)
-        lower, upper = self._range()
-        with np.errstate(invalid='ignore'):
-            middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
-            reach = max_excess * 0.5 * (upper - lower)
-        return bool((np.isfinite(command) & (np.abs(command - middle) <= reach)).all())
+        lower, upper = plausible_interval(*self._range(), max_excess)
+        return bool(((command >= lower) & (command <= upper)).all())
 
     @abc.abstractmethod
     def _range(self) -> Interval:

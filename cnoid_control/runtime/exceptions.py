@@ -74,19 +74,19 @@ class UnknownParentController(CnoidControlError):
 
 
 class BadCommands(CnoidControlError):
-    """Controllers that have commanded what is no number for too many ticks."""
+    """Controllers that have commanded what is no number, or far too much."""
 
     def __init__(self, tick: int) -> None:
         """Name the tick at which the patience ended."""
-        super().__init__(f'at tick {tick}: the commands are not finite numbers')
+        super().__init__(f'at tick {tick}: the commands cannot be meant')
 
 
-class CommandNotFinite(ControllerFailed):
-    """A controller that is about to take over commands what is no number."""
+class CommandNotMeant(ControllerFailed):
+    """A controller that is about to take over commands what is no number, or far too much."""
 
     def __init__(self, controller: str, tick: int) -> None:
         """Name the controller and the tick."""
-        super().__init__(controller, 'control', tick, 'commanded what is no finite number')
+        super().__init__(controller, 'control', tick, 'commanded what cannot be meant')
 
 
 class LoopStands(CnoidControlError):

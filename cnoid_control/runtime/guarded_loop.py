@@ -165,6 +165,11 @@ class GuardedLoop(ControlLoop):
         finally:
             self._monitor.end()
             self._robot.acquire()
+        if not self._is_plausible():
+            fallback.fail(BadCommands(self.tick))
+
+    def _is_plausible(self) -> bool:
+        return self.limiter is None or self.limiter.is_plausible()
 
     def _send(self) -> None:
         dt = self.hardware.time_step
@@ -173,6 +178,9 @@ class GuardedLoop(ControlLoop):
             self.tape.record(self.hardware.time)
         if self.recorder is not None:
             self.recorder.note_outputs()
+        if self.safe_state.is_handing_over and not self._is_plausible():
+            # Mixed with what holds the robot it would have its way little by little.
+            self.safe_state.enter(str(BadCommands(self.tick)))
         self.safe_state.apply(dt, fresh)
         if self.fallback is not None and fresh:
             self.fallback.apply()
@@ -181,7 +189,7 @@ class GuardedLoop(ControlLoop):
         if self.limiter is not None and not self.limiter.apply(since):
             if self.fallback is not None:
                 self.fallback.fail(BadCommands(self.tick))
-            self.safe_state.enter(f'at tick {self.tick}: the commands cannot be meant')
+            self.safe_state.enter(str(BadCommands(self.tick)))
             self.safe_state.apply(dt, fresh)
             self.limiter.apply(since)
         if self.recorder is not None:

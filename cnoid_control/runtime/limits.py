@@ -9,9 +9,14 @@ import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.parameters import parameter
-from cnoid_control.runtime.command_group import CLAMP_KINDS, CommandGroup
+from cnoid_control.runtime.command_group import (
+    CLAMP_KINDS,
+    CommandGroup,
+    plausible_interval,
+)
 from cnoid_control.runtime.effort_group import EffortGroup
 from cnoid_control.runtime.joint_limits import JointLimitParameters, find_joint_limits
+from cnoid_control.runtime.limit_rules import Interval
 from cnoid_control.runtime.position_group import PositionGroup
 from cnoid_control.runtime.velocity_group import VelocityGroup
 
@@ -128,6 +133,24 @@ class CommandLimiter:
                 self._groups.append(group)
         self.bad_commands_in_a_row = 0
 
+    def is_plausible(self) -> bool:
+        """Whether the body's present commands are finite numbers that can be meant."""
+        return all(group.is_plausible(self.parameters.max_excess) for group in self._groups)
+
+    def plausible(self, channel: str) -> Interval:
+        """Where commands of all joints may lie that can be meant.
+
+        Args:
+            channel: 'q_target', 'dq_target' or 'u'.
+        """
+        limits = self.limits
+        lower, upper = {
+            'q_target': (limits.q_lower, limits.q_upper),
+            'dq_target': (limits.dq_lower, limits.dq_upper),
+            'u': (limits.u_lower, limits.u_upper),
+        }[channel]
+        return plausible_interval(lower, upper, self.parameters.max_excess)
+
     def apply(self, dt: float) -> bool:
         """Limit the body's present commands.
 
@@ -149,7 +172,7 @@ class CommandLimiter:
         return True
 
     def _limit(self, dt: float) -> bool:
-        if all(group.is_plausible(self.parameters.max_excess) for group in self._groups):
+        if self.is_plausible():
             self.bad_commands_in_a_row = 0
         else:
             self.bad_commands += 1

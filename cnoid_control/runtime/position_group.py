@@ -15,7 +15,8 @@ class PositionGroup(CommandGroup):
 
     def restart(self) -> None:
         """Take the measured positions for the last command."""
-        self.last[:] = self._pick(self._body.q)
+        q = self._pick(self._body.q)
+        self.last[:] = np.where(np.isfinite(q), q, np.nan_to_num(self._pick(self._array)))
         self._is_outside = True  # not known yet: the first command takes the thorough way
 
     def passes(self, dt: float) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.runtime.command_group import LARGEST
 from cnoid_control.runtime.commands import Commands
-from cnoid_control.runtime.exceptions import CommandNotFinite, ControllerFailed
+from cnoid_control.runtime.exceptions import CommandNotMeant, ControllerFailed
 from cnoid_control.runtime.hold import Hold
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.limits import CommandLimiter
@@ -87,13 +88,17 @@ class Transition:
     def _find_joints(self) -> None:
         """Joints that the new one commands, both through one channel, only the old one."""
         body, old, new = self._hardware.body, self._old_request.outputs, self.new.request().outputs
-        self._commanded: list[tuple[np.ndarray, np.ndarray]] = []
+        # Commands of the new one, the joints that it commands, and what can be meant for them.
+        self._commanded: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         self._shared: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for flag, channel in CHANNEL_OF_FLAG.items():
             after = np.array([bool(new.get(j.name, 0) & flag) for j in body.joints], dtype=bool)
             before = np.array([bool(old.get(j.name, 0) & flag) for j in body.joints], dtype=bool)
             base, old_values = getattr(self._base, channel), getattr(self._from_old, channel)
-            self._commanded.append((getattr(self._commands, channel), after))
+            lower, upper = np.full((2, len(after)), [[-LARGEST], [LARGEST]])
+            if self._limiter is not None:
+                lower, upper = self._limiter.plausible(channel)
+            self._commanded.append((getattr(self._commands, channel), after, lower, upper))
             self._shared.append((base, old_values, after & before))
         lost = [joint.name in old and joint.name not in new for joint in body.joints]
         self._lost = np.array(lost, dtype=bool)
@@ -148,9 +153,10 @@ class Transition:
         self._commands.dq_target[self._lost] = 0.0
         self._commands.u[self._lost] = 0.0
         go_on = self.new.control(tick, time)
-        for values, mask in self._commanded:
-            if not np.isfinite(values[mask]).all():
-                raise CommandNotFinite(self.new.controllers[0].name, tick)
+        # Before they are mixed: what cannot be meant is not to have its way little by little.
+        for values, mask, lower, upper in self._commanded:
+            if not ((values >= lower) & (values <= upper))[mask].all():
+                raise CommandNotMeant(self.new.controllers[0].name, tick)
         first = not self._has_begun
         if first:
             self._has_begun = True

@@ -15,7 +15,8 @@ class VelocityGroup(CommandGroup):
 
     def restart(self) -> None:
         """Take the measured velocities for the last command."""
-        self.last[:] = self._pick(self._body.dq)
+        dq = self._pick(self._body.dq)
+        self.last[:] = np.where(np.isfinite(dq), dq, 0.0)
 
     def _set_period(self, dt: float) -> None:
         limits = self._limits

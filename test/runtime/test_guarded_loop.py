@@ -289,3 +289,28 @@ def test_two_findings_in_one_tick_both_count() -> None:
     loop.hardware.body.q[:] = 0.7
     loop.step()
     np.testing.assert_allclose(loop.hardware.body.q_target, loop.hardware.body.q)
+
+
+@pytest.mark.parametrize('bad', [1e6, math.nan])
+def test_what_cannot_be_meant_is_not_mixed_in(bad: float) -> None:
+    """While a controller takes over again, it does not get its way little by little."""
+    controller = Scripted()
+    loop = make_loop(controller)
+    body, dt = loop.hardware.body, loop.hardware.time_step
+    loop.limiter = CommandLimiter(body, LimitsParameters(max_effort=100.0), dt)
+    for _ in range(2):
+        loop.step()
+    loop.safe_state.enter('because')
+    loop.step()
+    loop.safe_state.reset()
+    assert loop.safe_state.is_handing_over
+    controller.tick = controller.ticks + 1
+
+    def act(controller: Scripted) -> bool:
+        controller.body.u[:] = bad
+        return True
+
+    controller.act = act
+    loop.step()
+    assert 'cannot be meant' in loop.safe_state.reason
+    assert commands(loop)[-1] == 0.0

@@ -118,3 +118,16 @@ def test_the_largest_number_is_limited_where_there_is_a_limit() -> None:
     body.u[:] = np.finfo(float).max
     assert limiter.apply(DT)
     assert body.u[1] == 10.0
+
+
+@pytest.mark.parametrize(('mode', 'array'), MODES.items())
+def test_what_was_never_measured_is_not_commanded(mode, array) -> None:
+    """A bad first command on a robot that knows nothing of itself commands no end of the range."""
+    body = make_body(mode)
+    body.q[:] = body.dq[:] = math.nan
+    getattr(body, array)[:] = [0.1, 0.2]
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    getattr(body, array)[:] = math.nan
+    limiter.apply(DT)
+    expected = [0.1, 0.2] if array == 'q_target' else [0.0, 0.0]
+    assert getattr(body, array).tolist() == expected

@@ -180,6 +180,16 @@ def test_failure_in_a_tick_gives_the_robot_back(how: str, tick: int, mode: State
     assert transition.ended.is_set()
 
 
+def test_far_too_much_is_not_mixed_in() -> None:
+    """A new one whose commands cannot be meant is given up before a part of them is sent."""
+    rig = Rig(Constant(1.0))
+    body, dt = rig.hardware.body, rig.hardware.time_step
+    rig.loop.limiter = CommandLimiter(body, LimitsParameters(max_effort=100.0), dt)
+    transition = rig.begin(Constant(1e6))
+    assert rig.steps(4) == [1.0] * 4
+    assert 'cannot be meant' in str(transition.error)
+
+
 def test_old_one_that_fails_meanwhile_is_blended_out() -> None:
     """The last command of an old one that breaks during the take-over serves to its end."""
     old, new = Constant(1.0, fail='tick 4'), Constant(3.0)
