@@ -115,11 +115,7 @@ class CommandMonitor:
         if all(channel.reader_count for channel in channels):
             self._guard.feed('subscriber_time')
         topic = self._node.resolve_topic_name(hardware.parameters.joint_states)
-        count = self._node.count_publishers(topic)
-        if count > 1:
-            self._guard.trip(
-                'publishers', 'safe', f'topic {topic!r} has {count} publishers: one is needed'
-            )
+        self._guard.publishers_found(topic, self._node.count_publishers(topic))
 
     def _active(self, states: dict[str, str]) -> None:
         manager = self._hardware.commander.manager

@@ -11,12 +11,12 @@ from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.dds_fault import DdsFault
 from cnoid_control.ros.dds_rig import DdsRig
 from cnoid_control.ros.wire_observer import ACTIVITY, STATES
+from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER
 from cnoid_control.runtime.watchdog import WatchdogParameters
 
 SHIPPED = WatchdogParameters()
-# Time between two looks at who publishes the joint states [s].
-PUBLISHERS_TIME = 0.1
 HANGS = 'has not come back'
 # Time in which a controller_manager that is back has all its states sent [s].
 SETTLING_TIME = 0.5
@@ -64,12 +64,23 @@ def _signal(number: signal.Signals) -> Callable[[DdsRig], float]:
 
 
 def _second_publisher(rig: DdsRig) -> float:
+    """Another robot begins to send states, of all joints, at the same rate."""
     from sensor_msgs.msg import JointState
 
-    publisher = rig.node.create_publisher(JointState, 'joint_states', 1)
-    now = time.time()
-    publisher.publish(JointState(name=['LLEG_HIP_P'], position=[1.0]))
-    return now
+    config = load_config('sr1_pd')
+    names = make_robot(config.parameters.robot, config.folder).joint_names
+    publisher = rig.node.create_publisher(JointState, STATES, 1)
+    # The node and the one who looks on.
+    rig.wait_for(lambda: publisher.get_subscription_count() >= 2)
+    second = 0.0
+    for i in range(200):
+        message = JointState(name=names, position=[0.5] * len(names))
+        message.header.stamp.sec = 1000 + i
+        second = time.time() if i == 1 else second
+        publisher.publish(message)
+        time.sleep(rig.time_step)
+    # One message might be of a robot that has started again.
+    return second
 
 
 def _unsubscribe(rig: DdsRig) -> float:
@@ -160,7 +171,7 @@ DDS_FAULTS = (
         'joint_states from two publishers',
         _second_publisher,
         '2 publishers',
-        threshold=PUBLISHERS_TIME,
+        told_by=STATES,
     ),
     DdsFault('joint_states truncated', _spoil('truncate'), expect='goes on'),
     DdsFault('joint_states flood (10 kHz)', _spoil('flood'), expect='goes on'),

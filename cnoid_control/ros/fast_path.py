@@ -32,10 +32,12 @@ class Inbox(Protocol):
 
     Attributes:
         lost: messages that the publisher counted and that did not come, as far as is known.
+        restarts: messages that do not go on with the publisher's count, as far as is known.
         sent_at: when the last message was sent, by its publisher's clock [ns]; 0 where unknown.
     """
 
     lost: int
+    restarts: int
     sent_at: int
 
     def take(self) -> bytes | None:
@@ -63,6 +65,7 @@ class DirectInbox:
         from rclpy.guard_condition import GuardCondition
 
         self.lost = 0
+        self.restarts = 0
         self.sent_at = 0
         self._kind = kind
         # The executor may take a message before the subscription is hidden from it.
@@ -102,8 +105,11 @@ class DirectInbox:
         data, info = taken
         # The publisher counts its messages; a new publisher begins to count anew.
         sequence = info.get('publication_sequence_number') or 0
-        if sequence != self._sequence + 1 and 0 < self._sequence < sequence:
-            self.lost += sequence - self._sequence - 1
+        if sequence != self._sequence + 1 and sequence:
+            if 0 < self._sequence < sequence:
+                self.lost += sequence - self._sequence - 1
+            elif self._sequence:
+                self.restarts += 1
         self._sequence = sequence
         self.sent_at = info.get('source_timestamp', 0)
         return data  # type: ignore[no-any-return]
@@ -147,6 +153,7 @@ class CallbackInbox:
     def __init__(self, node: Node, kind: type, topic: str, qos: QoSProfile) -> None:
         """Subscribe; the node must be served by an executor in another thread."""
         self.lost = 0
+        self.restarts = 0
         self.sent_at = 0
         self._messages: deque[bytes] = deque(maxlen=qos.depth or 1)
         self._event = threading.Event()

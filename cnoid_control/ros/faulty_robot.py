@@ -99,6 +99,7 @@ class DeafInbox:
     """Stands in the place of an inbox that was closed: nothing comes."""
 
     lost = 0
+    restarts = 0
     sent_at = 0
 
     def take(self) -> bytes | None:

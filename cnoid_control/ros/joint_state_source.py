@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -11,6 +12,9 @@ import numpy as np
 from cnoid_control.ros.cdr import FRAME_ID, NANOSECONDS
 from cnoid_control.ros.fast_path import Inbox
 from cnoid_control.ros.joint_state_decoder import JointStateDecoder
+
+# Time within which two messages of other publishers are more than a restart [s].
+TAKING_TURNS = 1.0
 
 
 class JointStateSource:
@@ -23,6 +27,7 @@ class JointStateSource:
         time: sum of all dt [s], continuous when the clock jumps.
         counts: messages that were passed over, by reason, and jumps of the clock.
         problem: what is wrong with the messages since the last fresh one; empty for nothing.
+        contested: whether two publishers have taken turns; to be set back by who has seen it.
     """
 
     def __init__(
@@ -52,6 +57,9 @@ class JointStateSource:
         self.time = 0.0
         self.counts: Counter[str] = Counter()
         self.problem = ''
+        self.contested = False
+        self._restarts = inbox.restarts
+        self._restarted = -math.inf
         self._period = period
         self._max_jump = max_jump
         self._report = report
@@ -84,6 +92,9 @@ class JointStateSource:
         self.time = 0.0
 
     def _take(self, data: bytes) -> bool:
+        if self.inbox.restarts != self._restarts:
+            self._see_another_publisher()
+            return False
         decoder = self.decoder
         if not decoder.decode(data):
             self._pass_over('malformed', decoder.problem)
@@ -124,6 +135,15 @@ class JointStateSource:
         self.dt = dt
         self.time += dt
         return True
+
+    def _see_another_publisher(self) -> None:
+        """Pass over a message of one who was not heard before; the next ones may be good."""
+        self._restarts = self.inbox.restarts
+        self._pass_over('of another publisher', 'a message of another publisher')
+        now = time.monotonic()
+        # One that has started again is another one once; two that send are it again and again.
+        self.contested |= now - self._restarted < TAKING_TURNS
+        self._restarted = now
 
     def _unknown(self) -> str:
         names = [self.decoder.names[i] for i in self._needed]

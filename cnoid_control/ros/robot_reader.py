@@ -226,6 +226,8 @@ class RobotReader:
         is_fresh = self._wait_for_timer() if self._by_timer else self._wait_for_state()
         self.is_fresh = is_fresh
         self.is_due = is_fresh or self._by_timer
+        if self.source.contested:
+            self._report_contest()
         if is_fresh:
             self._take_state()
         elif self._has_ended():
@@ -233,6 +235,11 @@ class RobotReader:
         else:
             self._poll_devices()
         return True
+
+    def _report_contest(self) -> None:
+        self.source.contested = False
+        if self.watchdog is not None:
+            self.watchdog.publishers_found(self.topic, 2)
 
     def halt(self) -> None:
         """Wait for no state any more, until `refresh`; from another thread."""

@@ -213,6 +213,13 @@ class Watchdog:
         """Whether one of these watches has found something that is not well again."""
         return not self._bad.isdisjoint(names)
 
+    def publishers_found(self, topic: str, count: int) -> None:
+        """Say how many publish the joint states."""
+        if count > 1:
+            self.trip(
+                'publishers', 'safe', f'topic {topic!r} has {count} publishers: one is needed'
+            )
+
     def command_controller_lost(self, name: str) -> None:
         """Say that the controller that passes the commands on was deactivated by someone."""
         self.trip(

@@ -72,7 +72,7 @@ def mutated(data: bytes, changes: list[tuple[str, float, int]]) -> bytes:
 class Inbox:
     """Messages to take."""
 
-    lost = sent_at = 0
+    lost = restarts = sent_at = 0
 
     def __init__(self, *messages: bytes) -> None:
         self.messages = deque(messages)

@@ -81,6 +81,26 @@ def test_both_inboxes_give_the_same_values(ros_node, spinning):
         time.sleep(0.01)
 
 
+def test_two_publishers_show_in_the_count(ros_node):
+    """A message that does not go on with the last one's count is of another publisher."""
+    inbox = open_inbox(ros_node, JointState, 'joint_states', QOS)
+    first, second = (ros_node.create_publisher(JointState, 'joint_states', QOS) for _ in range(2))
+    while not first.get_subscription_count() or not second.get_subscription_count():
+        time.sleep(0.01)
+    for k in range(5):
+        first.publish(message(k))
+        take(inbox)
+    assert inbox.restarts == 0
+    for restarts in (1, 2):
+        second.publish(message(7))
+        take(inbox)
+        assert inbox.restarts == restarts
+        first.publish(message(8))
+        take(inbox)
+    assert inbox.restarts == 2
+    inbox.close()
+
+
 def test_a_late_reader_knows_what_it_lost(ros_node):
     """With depth 1 only the newest message is there, and the others are counted."""
     inbox = open_inbox(ros_node, JointState, 'joint_states', QoSProfile(depth=1))

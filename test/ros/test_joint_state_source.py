@@ -15,6 +15,7 @@ class ListInbox:
     """Messages in a list."""
 
     lost = 0
+    restarts = 0
 
     def __init__(self):
         self.messages = []
@@ -138,3 +139,21 @@ def test_polling_takes_the_newest(source):
     assert source.poll()
     assert source.decoder.position[0] == 4.0
     assert source.time == pytest.approx(0.04)
+
+
+def test_another_publisher_is_passed_over_and_two_are_told_from_a_restart(source):
+    """The first message of another one is no state; who takes turns with it contests the topic."""
+    inbox = source.inbox
+    inbox.put(1.0)
+    assert source.poll_one()
+    inbox.put(1.001)
+    inbox.restarts = 1
+    assert not source.poll_one()
+    assert not source.contested
+    inbox.put(1.002)
+    assert source.poll_one()
+    inbox.put(1.003)
+    inbox.restarts = 2
+    assert not source.poll_one()
+    assert source.contested
+    assert source.counts['of another publisher'] == 2
