@@ -165,11 +165,11 @@ class GuardedLoop(ControlLoop):
         finally:
             self._monitor.end()
             self._robot.acquire()
-        if not self._is_plausible():
+        if not self._may_be_mixed():
             fallback.fail(BadCommands(self.tick))
 
-    def _is_plausible(self) -> bool:
-        return self.limiter is None or self.limiter.is_plausible()
+    def _may_be_mixed(self) -> bool:
+        return self.limiter is None or self.limiter.may_be_mixed()
 
     def _send(self) -> None:
         dt = self.hardware.time_step
@@ -178,7 +178,7 @@ class GuardedLoop(ControlLoop):
             self.tape.record(self.hardware.time)
         if self.recorder is not None:
             self.recorder.note_outputs()
-        if self.safe_state.is_handing_over and not self._is_plausible():
+        if self.safe_state.is_handing_over and not self._may_be_mixed():
             # Mixed with what holds the robot it would have its way little by little.
             self.safe_state.enter(str(BadCommands(self.tick)))
         self.safe_state.apply(dt, fresh)

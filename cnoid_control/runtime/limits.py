@@ -26,6 +26,10 @@ GROUPS: tuple[tuple[StateFlag, str, type[CommandGroup]], ...] = (
     (StateFlag.JOINT_EFFORT, 'u', EffortGroup),
 )
 
+# A controller that takes over may be far from where it wants to be: it may ask for so much more
+# than others as long as a small part of it counts.
+MIXING = 10.0
+
 
 @dataclass
 class LimitsParameters:
@@ -133,12 +137,13 @@ class CommandLimiter:
                 self._groups.append(group)
         self.bad_commands_in_a_row = 0
 
-    def is_plausible(self) -> bool:
-        """Whether the body's present commands are finite numbers that can be meant."""
-        return all(group.is_plausible(self.parameters.max_excess) for group in self._groups)
+    def may_be_mixed(self) -> bool:
+        """Whether the body's present commands are finite and may be mixed with others."""
+        excess = MIXING * self.parameters.max_excess
+        return all(group.is_plausible(excess) for group in self._groups)
 
-    def plausible(self, channel: str) -> Interval:
-        """Where commands of all joints may lie that can be meant.
+    def mixable(self, channel: str) -> Interval:
+        """Where commands of all joints may lie that are to be mixed with others.
 
         Args:
             channel: 'q_target', 'dq_target' or 'u'.
@@ -149,7 +154,7 @@ class CommandLimiter:
             'dq_target': (limits.dq_lower, limits.dq_upper),
             'u': (limits.u_lower, limits.u_upper),
         }[channel]
-        return plausible_interval(lower, upper, self.parameters.max_excess)
+        return plausible_interval(lower, upper, MIXING * self.parameters.max_excess)
 
     def apply(self, dt: float) -> bool:
         """Limit the body's present commands.
@@ -172,7 +177,7 @@ class CommandLimiter:
         return True
 
     def _limit(self, dt: float) -> bool:
-        if self.is_plausible():
+        if all(group.is_plausible(self.parameters.max_excess) for group in self._groups):
             self.bad_commands_in_a_row = 0
         else:
             self.bad_commands += 1

@@ -97,7 +97,7 @@ class Transition:
             base, old_values = getattr(self._base, channel), getattr(self._from_old, channel)
             lower, upper = np.full((2, len(after)), [[-LARGEST], [LARGEST]])
             if self._limiter is not None:
-                lower, upper = self._limiter.plausible(channel)
+                lower, upper = self._limiter.mixable(channel)
             self._commanded.append((getattr(self._commands, channel), after, lower, upper))
             self._shared.append((base, old_values, after & before))
         lost = [joint.name in old and joint.name not in new for joint in body.joints]
