@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,11 +17,14 @@ from cnoid_control.ros.command_encoder import JointStateEncoder
 from cnoid_control.ros.command_outlet import COMMAND_QOS
 from cnoid_control.ros.fast_path import Outbox
 from cnoid_control.ros.loop_statistics import LoopStatistics
+from cnoid_control.ros.robot_reader import are_different
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.watchdog import Watchdog
 
 PERIOD = 0.1
 FLUSH_TIMEOUT = 0.2
+# Time after which the middleware has given up a process that was killed [s].
+LEASE = 25.0
 SHOWN = {'position': 'q_target', 'velocity': 'dq_target', 'effort': 'u'}
 
 
@@ -54,6 +58,8 @@ class CommandMonitor:
         self._hardware = hardware
         self._guard = guard
         self._timer: Any = None
+        # When the joint states had one publisher last, steady clock [s].
+        self._alone = time.monotonic()
         self._activity: ActivityWatch | None = None
 
     def start(self) -> None:
@@ -114,8 +120,13 @@ class CommandMonitor:
         channels = hardware.channels
         if all(channel.reader_count for channel in channels):
             self._guard.feed('subscriber_time')
-        topic = self._node.resolve_topic_name(hardware.parameters.joint_states)
-        self._guard.publishers_found(topic, self._node.count_publishers(topic))
+        now = time.monotonic()
+        count = self._node.count_publishers(hardware.topic)
+        if count < 2:
+            self._alone = now
+        elif now - self._alone <= LEASE and not are_different(hardware.publishers()):
+            count = 1
+        self._guard.publishers_found(hardware.topic, count)
 
     def _active(self, states: dict[str, str]) -> None:
         manager = self._hardware.commander.manager

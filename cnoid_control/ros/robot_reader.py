@@ -26,8 +26,19 @@ COMPLETE_TIMEOUT = 2.0
 AWAKE = 150e-6
 # How long a device's message of the same stamp is waited for in lock-step [s].
 SAME_STAMP_TIMEOUT = 0.5
+# What the middleware calls a node that it knows a publisher of, but not the name yet.
+UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
 # Longest wait in one piece [s].
 WAIT_SLICE = 0.1
+
+
+def are_different(nodes: list[str]) -> bool:
+    """Whether these are several nodes for certain.
+
+    A broadcaster that was killed is seen beside the one that was started in its place, which has
+    the same name, until the middleware gives it up.
+    """
+    return len({node for node in nodes if UNKNOWN_NODE not in node}) > 1
 
 
 class RobotReader:
@@ -201,13 +212,19 @@ class RobotReader:
         # A robot that waits for its first command shows the same state again: it is the first.
         self.source.restart()
 
-    def _check_publishers(self) -> None:
-        nodes = [
+    def publishers(self) -> list[str]:
+        """Names of the nodes that publish the joint states, sorted, one for each publisher."""
+        return sorted(
             f'{info.node_namespace.rstrip("/")}/{info.node_name}'
             for info in self.node.get_publishers_info_by_topic(self.topic)
-        ]
-        if len(nodes) > 1:
-            raise TwoPublishers(self.topic, sorted(nodes))
+        )
+
+    def _check_publishers(self) -> None:
+        deadline = time.monotonic() + self.parameters.startup_timeout
+        while len(nodes := self.publishers()) > 1:
+            if are_different(nodes) or time.monotonic() > deadline or not self.node.context.ok():
+                raise TwoPublishers(self.topic, nodes)
+            time.sleep(WAIT_SLICE)
 
     def use(self, opening: Opening) -> None:
         """Read what was found for other controllers from now on."""

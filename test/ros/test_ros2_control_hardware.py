@@ -11,6 +11,7 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
+from rclpy.node import Node
 from robot_rig import DT, QOS, ManagerNode, RobotRig, effort_request
 from sensor_msgs.msg import Image, Imu, JointState, LaserScan
 from std_msgs.msg import Float64MultiArray, String
@@ -196,6 +197,20 @@ def test_two_publishers_are_refused(rig):
     rig.repeat(rig.publish)
     with pytest.raises(TwoPublishers, match='/cnoid_control, /robot'):
         hardware.connect()
+
+
+def test_a_dead_broadcaster_beside_the_new_one_is_waited_for(rig):
+    """After a manager was killed, the middleware shows its broadcaster for a while longer."""
+    dead = Node('robot', context=rig.context, enable_rosout=False)
+    dead.create_publisher(JointState, 'joint_states', QOS)
+    hardware = rig.hardware()
+    rig.wait(lambda: hardware.publishers() == ['/robot', '/robot'])
+    rig.repeat(rig.publish)
+    forget = threading.Timer(0.5, dead.destroy_node)
+    forget.start()
+    hardware.connect()
+    forget.join()
+    assert len(hardware.publishers()) == 1
 
 
 def test_another_type_on_the_topic_is_refused(rig):

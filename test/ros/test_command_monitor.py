@@ -1,0 +1,71 @@
+"""What the node watches at the other ends of its topics."""
+
+import pytest
+from rclpy.node import Node
+from robot_rig import QOS, RobotRig
+from sensor_msgs.msg import JointState
+
+from cnoid_control.ros import command_monitor
+from cnoid_control.ros.command_monitor import CommandMonitor
+
+
+class Guard:
+    """Takes down what is reported to it."""
+
+    def __init__(self):
+        """Begin with nothing."""
+        self.trips = []
+
+    def feed(self, name):
+        """Be told that all is well."""
+
+    def publishers_found(self, topic, count):
+        """Be told how many nodes the states come from."""
+        if count > 1:
+            self.trips.append((topic, count))
+
+
+@pytest.fixture
+def rig(ros_context):
+    """Return a robot made of topics."""
+    made = RobotRig(ros_context)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watch(rig):
+    """Return a function that has the monitor look, and tells what is wrong."""
+    hardware = rig.hardware()
+    rig.open(hardware)
+    guard = Guard()
+    monitor = CommandMonitor(rig.node, hardware, guard)
+
+    def look(publishers):
+        rig.wait(lambda: rig.node.count_publishers('joint_states') == publishers)
+        guard.trips.clear()
+        monitor._look()
+        return guard.trips
+
+    yield look
+    monitor.close()
+
+
+def test_states_of_two_nodes_are_not_safe(rig, watch):
+    """Another node that publishes joint states is noticed."""
+    assert watch(1) == []
+    rig.node.create_publisher(JointState, 'joint_states', QOS)
+    assert watch(2) == [('/joint_states', 2)]
+
+
+def test_a_broadcaster_in_place_of_a_dead_one_is_no_second_one(
+    rig, watch, ros_context, monkeypatch
+):
+    """One of the same name may be what the middleware has not given up yet, but not for ever."""
+    again = Node('robot', context=ros_context, enable_rosout=False)
+    again.create_publisher(JointState, 'joint_states', QOS)
+    assert watch(2) == []
+    monkeypatch.setattr(command_monitor, 'LEASE', 0.0)
+    assert len(watch(2)) == 1
+    again.destroy_node()
+    assert watch(1) == []
