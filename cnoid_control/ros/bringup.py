@@ -89,7 +89,7 @@ class Bringup:
             ros2_control['hardware.ros2_control.startup_timeout'] = 60.0
         if self.hardware == 'topic':
             # The manager shows the last state again while the simulation waits or is late.
-            ros2_control['hardware.ros2_control.repetition_time'] = 0.02
+            ros2_control['hardware.ros2_control.repetition_time'] = 0.2
         node = self._node(
             PACKAGE, PACKAGE, self.file, {**ros2_control, **self.changes, **self.node_changes}
         )
