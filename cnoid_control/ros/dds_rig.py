@@ -140,13 +140,13 @@ class DdsRig:
         return process
 
     def start_robot(self) -> None:
-        """Start the robot's process: less urgent than those that stop it, more than all others."""
-        self.robot = self._process(
-            'robot',
-            'cnoid_control.ros.faulty_robot',
-            '-p',
-            f'realtime_priority:={DEFAULT_PRIORITY - 10}',
-        )
+        """Start the robot's process: less urgent than those that stop it, more than all others.
+
+        It waits for nobody, as a real one.
+        """
+        priority = f'realtime_priority:={DEFAULT_PRIORITY - 10}'
+        words = ('-p', 'pacing:=free', '-p', priority)
+        self.robot = self._process('robot', 'cnoid_control.ros.faulty_robot', *words)
 
     def _make_node(self, domain: int, observed: str) -> None:
         from nav_msgs.msg import Odometry
