@@ -18,8 +18,9 @@ from cnoid_control.ros.joint_state_decoder import JointStateDecoder
 from cnoid_control.ros.message_types import read_message
 from cnoid_control.ros.sim_controllers import SimulatedController
 
-# Efforts that do not change for so long are meant to be constant [s].
-CONSTANT_TIME = 0.2
+# Efforts that do not change for so long are meant to be constant [s]. A manager's own threads may
+# be late by a second while its cycles go on.
+CONSTANT_TIME = 2.0
 
 
 class CommandInput(abc.ABC):
