@@ -66,7 +66,7 @@ class CommandMonitor:
         """Begin to watch."""
         self.stop()
         self._hardware.while_waiting = self.beat
-        self._guard.feed('subscriber_time')
+        self._guard.subscribers_found(True)
         self._timer = self._node.create_timer(
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
@@ -118,8 +118,7 @@ class CommandMonitor:
     def _look(self) -> None:
         hardware = self._hardware
         channels = hardware.channels
-        if all(channel.reader_count for channel in channels):
-            self._guard.feed('subscriber_time')
+        self._guard.subscribers_found(all(channel.reader_count for channel in channels))
         now = time.monotonic()
         count = self._node.count_publishers(hardware.topic)
         if count < 2:

@@ -118,6 +118,8 @@ class Watchdog:
         self._report = report
         self._clock = clock
         self._fed: dict[str, float] = {}
+        # When what is looked for now and then was looked for last.
+        self._looked: dict[str, float] = {}
         # What is watched, from which age on it is too old, and what follows; by watch.
         self._ages: dict[str, tuple[str, float, str]] = {}
         self._bad: set[str] = set()
@@ -142,7 +144,7 @@ class Watchdog:
 
     def forget_watches(self) -> None:
         """Watch no ages any more."""
-        self._ages, self._fed = {}, {}
+        self._ages, self._fed, self._looked = {}, {}, {}
 
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_age'."""
@@ -167,7 +169,7 @@ class Watchdog:
                 self.watch_age(watch, f'device {device!r}', threshold, given.device_action)
 
     def watch_subscribers(self) -> None:
-        """Watch that somebody receives the commands; feed 'subscriber_time' while so."""
+        """Watch that somebody receives the commands, as told by `subscribers_found`."""
         given = self.parameters
         self.watch_age(
             'subscriber_time',
@@ -181,6 +183,7 @@ class Watchdog:
         now = self._clock()
         self._grace_end = now + self.parameters.grace
         self._fed = dict.fromkeys(self._ages, now)
+        self._looked = {}
         self._bad.clear()
         self._pending.clear()
         self._late_ticks = 0
@@ -201,7 +204,8 @@ class Watchdog:
         """Whether the watch does not find it too old at this moment."""
         if name not in self._ages:
             return True
-        return self._clock() - self._fed.get(name, -math.inf) <= self._ages[name][1]
+        now = self._looked.get(name, self._clock())
+        return now - self._fed.get(name, -math.inf) <= self._ages[name][1]
 
     def trip(self, name: str, action: str, message: str) -> None:
         """Say that something happened; `check` gives it to the loop."""
@@ -212,6 +216,16 @@ class Watchdog:
     def finds(self, *names: str) -> bool:
         """Whether one of these watches has found something that is not well again."""
         return not self._bad.isdisjoint(names)
+
+    def subscribers_found(self, receive: bool) -> None:
+        """Say whether somebody receives the commands.
+
+        Who has not looked for a while does not know that nobody did: only what was seen counts.
+        """
+        now = self._clock()
+        self._looked['subscriber_time'] = now
+        if receive:
+            self._fed['subscriber_time'] = now
 
     def publishers_found(self, topic: str, count: int) -> None:
         """Say how many publish the joint states."""
@@ -271,16 +285,19 @@ class Watchdog:
     def too_old(self) -> list[str]:
         """Everything that is too old at this moment, in words; grace does not count."""
         now = self._clock()
-        ages = {name: now - self._fed.get(name, now) for name in self._ages}
+        ages = {name: self._age(name, now) for name in self._ages}
         return [self._say(name, age) for name, age in ages.items() if age > self._ages[name][1]]
 
     def _check_age(self, name: str, now: float) -> bool:
         _, threshold, action = self._ages[name]
-        age = now - self._fed.get(name, now)
+        age = self._age(name, now)
         if age <= threshold or now < self._grace_end:
             return True
         self.trip(name, action, self._say(name, age))
         return False
+
+    def _age(self, name: str, now: float) -> float:
+        return self._looked.get(name, now) - self._fed.get(name, now)
 
     def _say(self, name: str, age: float) -> str:
         what, threshold, _ = self._ages[name]

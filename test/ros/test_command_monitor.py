@@ -16,8 +16,8 @@ class Guard:
         """Begin with nothing."""
         self.trips = []
 
-    def feed(self, name):
-        """Be told that all is well."""
+    def subscribers_found(self, receive):
+        """Be told whether somebody receives the commands."""
 
     def publishers_found(self, topic, count):
         """Be told how many nodes the states come from."""

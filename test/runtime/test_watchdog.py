@@ -80,6 +80,30 @@ def test_devices_have_thresholds_of_their_own(clock: Clock) -> None:
     assert trip.watch == 'device_age:FORCE'
 
 
+def test_nobody_receives_only_where_that_was_seen(clock: Clock) -> None:
+    """Who could not look for a while has seen nothing; looks in vain for too long are enough."""
+    dog, _ = make(clock, subscriber_time=0.5)
+    dog.watch_subscribers()
+    dog.start()
+    dog.subscribers_found(True)
+    clock.now += 3.0
+    assert dog.check() is None
+    assert dog.too_old() == []
+    dog.subscribers_found(True)
+    assert dog.check() is None
+    for _ in range(4):
+        clock.now += 0.12
+        dog.subscribers_found(False)
+        assert dog.check() is None
+    clock.now += 0.12
+    dog.subscribers_found(False)
+    trip = dog.check()
+    assert trip is not None
+    assert trip.message == 'no subscription to commands for 600 ms (limit 500 ms)'
+    dog.subscribers_found(True)
+    assert dog.too_old() == []
+
+
 def test_the_gravest_finding_is_returned(clock: Clock) -> None:
     """Of several findings in a tick the one with the gravest action counts; all are kept."""
     dog, reported = make(clock, device_action='warn', deactivated_action='estop')
