@@ -156,6 +156,8 @@ def _reaction(fault: DdsFault, rig: DdsRig, injected: float) -> tuple[float | No
         told = wire.topics[fault.missed_topic].last_before(answered)
     elif fault.told_by:
         told = wire.topics[fault.told_by].first_after(injected)
+    if not math.isfinite(told):
+        raise RigFailed('nothing that tells the fault was seen')
     told += fault.threshold
     reaction = max(0.0, answered - told)
     return reaction, None if fault.expect == 'deadman' else wire.periods(told, answered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -25,7 +25,7 @@ class TopicTimes:
     when this process gets round to a message.
 
     Attributes:
-        times: when each message was sent, in the order of arrival [s].
+        times: when each message was sent, in that order [s].
     """
 
     def __init__(self, node: Node, kind: type, topic: str) -> None:
@@ -45,7 +45,8 @@ class TopicTimes:
         while self._is_open and (data := self._inbox.take()) is not None:
             sent = 1e-9 * self._inbox.sent_at
             self._look(data, sent)
-            self.times.append(sent)
+            # Messages of several publishers come one publisher after the other.
+            insort(self.times, sent)
 
     def _look(self, data: bytes, sent: float) -> None:
         """Look at a message that was sent then [s]."""
