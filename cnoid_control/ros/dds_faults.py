@@ -211,6 +211,7 @@ DDS_FAULTS = (
         'command subscriber vanishes',
         _unsubscribe,
         'no subscription',
+        stands=False,
         threshold=SHIPPED.subscriber_time,
         checks_wire=False,
     ),
