@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.dds_rig import DEVICE_TOPICS, DdsRig, RigFailed
@@ -62,11 +63,16 @@ class DdsFault:
         return DEVICE_TOPICS.get(self.missed, self.missed)
 
 
-def run_dds(fault: DdsFault) -> FaultResult:
-    """Inject a fault into a fresh rig."""
+def run_dds(fault: DdsFault, changes: Mapping[str, Any] | None = None) -> FaultResult:
+    """Inject a fault into a fresh rig.
+
+    Args:
+        fault: the fault.
+        changes: parameters that are not as shipped, by dotted name.
+    """
     device = fault.missed if fault.missed in DEVICE_TOPICS else ''
     try:
-        rig = DdsRig(fault.expect == 'deadman', fault.closed_stdout, device)
+        rig = DdsRig(fault.expect == 'deadman', fault.closed_stdout, device, changes)
     except RigFailed as error:
         return FaultResult(fault.name, 'dds', None, False, ' '.join(str(error).split()))
     try:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,11 @@ class DdsRig:
     """
 
     def __init__(
-        self, deadman: bool = False, closed_stdout: bool = False, observed: str = ''
+        self,
+        deadman: bool = False,
+        closed_stdout: bool = False,
+        observed: str = '',
+        changes: Mapping[str, Any] | None = None,
     ) -> None:
         """Start everything and wait until SR1 has stood for a while.
 
@@ -75,6 +79,7 @@ class DdsRig:
             deadman: whether a dead-man watches the node.
             closed_stdout: let the node's output go to a device that is always full.
             observed: name of a device whose messages are timed; none where empty.
+            changes: parameters that are not as shipped, by dotted name.
 
         Raises:
             RigFailed: a process ended, or no commands came in time.
@@ -82,6 +87,7 @@ class DdsRig:
         self.notes: list[str] = []
         self.height = 0.0
         self.deadman: subprocess.Popen[bytes] | None = None
+        self._changes = dict(changes or {})
         self._stack = contextlib.ExitStack()
         try:
             self._start(deadman, closed_stdout, observed)
@@ -119,6 +125,7 @@ class DdsRig:
                 'controller': FAULTY_CONTROLLER,
                 'faulty_controller.devices': list(DEVICE_TOPICS),
                 'devices': DEVICE_TOPICS,
+                **self._changes,
             },
         )
         self._parameters = self._folder / 'parameters.yaml'
