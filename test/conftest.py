@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cnoid_control.ros.domain import reserved_domain
+from cnoid_control.ros.transport import stay_on_this_machine
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -31,7 +32,7 @@ def pytest_configure() -> None:
     """Set the variables that ROS and matplotlib read, for this process and its children."""
     scratch = Path(tempfile.gettempdir()) / f'cnoid_control_test_{os.getuid()}'
     scratch.mkdir(exist_ok=True)
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+    stay_on_this_machine()
     os.environ['ROS_LOG_DIR'] = str(scratch / 'ros_log')
     os.environ.setdefault('HOME', str(scratch))
     os.environ.setdefault('MPLCONFIGDIR', str(scratch / 'matplotlib'))

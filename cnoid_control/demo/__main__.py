@@ -44,7 +44,6 @@ def run(duration: float, out: Path) -> None:
     body = make_robot(config.parameters.robot, config.folder)
     logs = out / 'log'
     logs.mkdir(parents=True, exist_ok=True)
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
     os.environ.setdefault('ROS_LOG_DIR', str(logs))
     with reserved_domain() as domain, ExitStack() as closing:
         observer = RobotObserver(

@@ -101,7 +101,6 @@ class DdsRig:
         self._environment = {
             **os.environ,
             'ROS_DOMAIN_ID': str(domain),
-            'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
             'ROS_LOG_DIR': str(self._folder / 'ros'),
             'PYTHONUNBUFFERED': '1',
         }
@@ -160,8 +159,6 @@ class DdsRig:
         from std_msgs.msg import String
 
         context = Context()
-        # This process finds the others by the same rules as they do each other.
-        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
         rclpy.init(context=context, domain_id=domain)
         self._stack.callback(rclpy.try_shutdown, context=context)
         self.node = Node('fault_injector', context=context, enable_rosout=False)
@@ -195,6 +192,7 @@ class DdsRig:
         """Have the robot spoil its joint states."""
         from std_msgs.msg import String
 
+        self.wait_for(lambda: self._fault.get_subscription_count() > 0)
         self._fault.publish(String(data=fault))
 
     def set_parameter(self, name: str, value: Any) -> Any:

@@ -6,7 +6,6 @@ SIGKILL, a stopped process, a call that holds the interpreter for ever.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -25,16 +24,19 @@ from cnoid_control.ros.exceptions import MalformedMessage, MissingInterfaces
 from cnoid_control.ros.fast_path import open_inbox
 from cnoid_control.ros.joint_state_decoder import JointStateDecoder
 from cnoid_control.ros.joint_state_layout import find_layout
+from cnoid_control.ros.node_arguments import given_parameters, given_priority
 from cnoid_control.ros.parameter_schema import nested_values
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters, default_commands
 from cnoid_control.ros.scheduling import request_realtime
 from cnoid_control.ros.service_caller import ServiceCaller
 from cnoid_control.ros.topic_reader import STATE_QOS
-from cnoid_control.runtime.deadman_parameters import DeadmanParameters
+from cnoid_control.runtime.deadman_parameters import PRIORITY, DeadmanParameters
 
 LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
+# Least time between two warnings of the same kind [s].
+WARNING_PERIOD = 5.0
 
 
 class Deadman:
@@ -116,9 +118,25 @@ class Deadman:
             if silence > self._parameters.timeout or names != self._names:
                 self._steady_since = now
                 self._get_to_know(names)
-            self.armed = now - self._steady_since >= self._parameters.grace
-            if self.armed:
-                self._node.get_logger().info(f'watching {self._parameters.node!r}')
+            if now - self._steady_since >= self._parameters.grace:
+                self._arm(now)
+
+    def _arm(self, now: float) -> None:
+        """Begin to watch; who cannot act yet looks again for who takes commands."""
+        is_learning = self._learner is not None and self._learner.is_alive()
+        if is_learning:
+            return
+        self.armed = any(outlet.reader_count for outlet in self._outlets)
+        if self.armed:
+            self._node.get_logger().info(f'watching {self._parameters.node!r}')
+        else:
+            self._node.get_logger().warning(
+                f'cannot watch {self._parameters.node!r} yet: nobody would get the safe command '
+                f'({", ".join(outlet.topic for outlet in self._outlets) or "no topic is known"})',
+                throttle_duration_sec=WARNING_PERIOD,
+            )
+            self._steady_since = now
+            self._get_to_know(self._names)
 
     def _get_to_know(self, names: tuple[str, ...]) -> None:
         if names != self._names:
@@ -199,9 +217,10 @@ class Deadman:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the dead-man until it is told to end; the exit status."""
-    # Shared memory with a process that dies or is stopped can block a sender for a second.
-    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
-    rclpy.init(args=list(sys.argv if args is None else args))
+    words = list(sys.argv if args is None else args)
+    # Before the middleware's threads are there, which hear the commands: they inherit it.
+    scheduling = request_realtime(_wanted_priority(words))
+    rclpy.init(args=words)
     node = Node('cnoid_control_deadman', automatically_declare_parameters_from_overrides=True)
     values: dict[str, Any] = nested_values(node)
     try:
@@ -215,7 +234,7 @@ def main(args: Sequence[str] | None = None) -> int:
         print(f'cnoid_control_deadman: {error}', file=sys.stderr)
         rclpy.try_shutdown()
         return 1
-    node.get_logger().info(request_realtime(parameters.realtime_priority))
+    node.get_logger().info(scheduling)
     deadman = Deadman(node, parameters, robot)
     try:
         deadman.run()
@@ -226,6 +245,11 @@ def main(args: Sequence[str] | None = None) -> int:
         node.destroy_node()
         rclpy.try_shutdown()
     return 0
+
+
+def _wanted_priority(words: Sequence[str]) -> int:
+    section = given_parameters(words).get('deadman', {})
+    return given_priority(section if isinstance(section, dict) else {}, PRIORITY)
 
 
 if __name__ == '__main__':

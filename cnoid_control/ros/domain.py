@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.ros.transport import stay_on_this_machine
 
 # Higher domains use ports from which Linux takes the ports of ordinary connections.
 DOMAINS = range(1, 102)
@@ -37,7 +38,11 @@ def is_quiet(domain: int) -> bool:
 
 @contextmanager
 def reserved_domain() -> Iterator[int]:
-    """Reserve a domain for the block, across all processes of this user, overlapping runs too."""
+    """Reserve a domain for the block, across all processes of this user, overlapping runs too.
+
+    From then on this process, and those that it starts, keep to this machine.
+    """
+    stay_on_this_machine()
     folder = Path(tempfile.gettempdir()) / f'cnoid_control_domains_{os.getuid()}'
     folder.mkdir(exist_ok=True)
     for domain in random.sample(DOMAINS, len(DOMAINS)):

@@ -22,11 +22,11 @@ from cnoid_control.hardware.mujoco_hardware import MujocoHardware
 from cnoid_control.hardware.mujoco_parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.diagnostics import Diagnostics
-from cnoid_control.ros.node_arguments import given_parameters
+from cnoid_control.ros.node_arguments import given_parameters, given_priority
 from cnoid_control.ros.node_keys import NODE_KEYS, SIMULATION_KEYS
 from cnoid_control.ros.parameter_schema import declare_schema, nested_values
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
-from cnoid_control.ros.scheduling import DEFAULT_PRIORITY, CollectorRest, request_realtime
+from cnoid_control.ros.scheduling import CollectorRest, request_realtime
 from cnoid_control.ros.sim_actuation import SimulatedActuation
 from cnoid_control.ros.sim_assembly import (
     JOINT_STATE_BROADCASTER,
@@ -294,9 +294,7 @@ def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = Mu
 def _wanted_priority(words: Sequence[str]) -> int:
     """Real-time priority that the arguments ask for; 0 in lock-step, where nothing is late."""
     values = given_parameters(words)
-    priority = values.get('realtime_priority', DEFAULT_PRIORITY)
-    wanted = isinstance(priority, int) and values.get('pacing') != LOCKSTEP
-    return priority if wanted and 0 <= priority <= 99 else 0
+    return 0 if values.get('pacing') == LOCKSTEP else given_priority(values)
 
 
 if __name__ == '__main__':

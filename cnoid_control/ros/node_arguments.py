@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,5 +33,10 @@ def wanted_priority(words: Sequence[str]) -> int:
     section = hardware.get('ros2_control', {}) if isinstance(hardware, dict) else {}
     if isinstance(section, dict) and section.get('lock_step') is True:
         return 0
-    priority = values.get('realtime_priority', DEFAULT_PRIORITY)
+    return given_priority(values)
+
+
+def given_priority(values: Mapping[str, Any], default: int = DEFAULT_PRIORITY) -> int:
+    """Real-time priority among parameters; 0 for what is none, which the node refuses later."""
+    priority = values.get('realtime_priority', default)
     return priority if isinstance(priority, int) and 0 <= priority <= 99 else 0

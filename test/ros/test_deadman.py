@@ -126,3 +126,29 @@ def test_wrong_options_are_refused(start_process) -> None:
     )
     assert process.wait(30.0) == 1
     assert 'deadman.timeout' in process.log_path.read_text()
+
+
+def test_it_does_not_claim_to_watch_when_nobody_would_hear_it(
+    ros_node, start_process, spin_until
+) -> None:
+    """Without a taker of commands it says so; once there is one, it watches."""
+    states = ros_node.create_publisher(JointState, 'joint_states', 1)
+    commands = ros_node.create_publisher(JointState, 'cnoid_control/joint_commands', 1)
+    process = start_process(
+        'cnoid_control.ros.deadman',
+        '--ros-args',
+        *('-p', 'deadman.realtime_priority:=0'),
+        *('-p', 'deadman.timeout:=0.2'),
+        *('-p', 'deadman.grace:=0.2'),
+        *('-p', "hardware.ros2_control.controller_manager:=''"),
+    )
+
+    def says(words: str) -> bool:
+        for publisher in (states, commands):
+            publisher.publish(JointState(name=NAMES, position=POSITIONS))
+        return words in process.log_path.read_text()
+
+    assert spin_until(lambda: says('nobody would get the safe command'), 15.0)
+    assert not says('watching')
+    ros_node.create_subscription(Float64MultiArray, 'effort_controller/commands', print, 1)
+    assert spin_until(lambda: says('watching'), 15.0), process.log_path.read_text()
