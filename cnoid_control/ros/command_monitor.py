@@ -58,6 +58,7 @@ class CommandMonitor:
         self._hardware = hardware
         self._guard = guard
         self._timer: Any = None
+        self._is_heard = True
         # When the joint states had one publisher last, steady clock [s].
         self._alone = time.monotonic()
         self._activity: ActivityWatch | None = None
@@ -66,6 +67,7 @@ class CommandMonitor:
         """Begin to watch."""
         self.stop()
         self._hardware.while_waiting = self.beat
+        self._is_heard = True
         self._guard.subscribers_found(True)
         self._timer = self._node.create_timer(
             PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
@@ -110,6 +112,9 @@ class CommandMonitor:
         if hardware.is_fresh:
             self.statistics.tick(hardware.arrival, duration, hardware.dt)
             self._guard.tick_took(duration, hardware.time_step)
+        if not self._is_heard:
+            # The time without a reader must not end a look too late.
+            self._look_for_readers()
 
     def beat(self) -> None:
         """Show the last commands again: no state has come, but the loop is alive."""
@@ -117,8 +122,7 @@ class CommandMonitor:
 
     def _look(self) -> None:
         hardware = self._hardware
-        channels = hardware.channels
-        self._guard.subscribers_found(all(channel.reader_count for channel in channels))
+        self._look_for_readers()
         now = time.monotonic()
         count = self._node.count_publishers(hardware.topic)
         if count < 2:
@@ -126,6 +130,10 @@ class CommandMonitor:
         elif now - self._alone <= LEASE and not are_different(hardware.publishers()):
             count = 1
         self._guard.publishers_found(hardware.topic, count)
+
+    def _look_for_readers(self) -> None:
+        self._is_heard = all(channel.reader_count for channel in self._hardware.channels)
+        self._guard.subscribers_found(self._is_heard)
 
     def _active(self, states: dict[str, str]) -> None:
         manager = self._hardware.commander.manager

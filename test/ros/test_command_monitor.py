@@ -4,6 +4,7 @@ import pytest
 from rclpy.node import Node
 from robot_rig import QOS, RobotRig
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros import command_monitor
 from cnoid_control.ros.command_monitor import CommandMonitor
@@ -15,9 +16,11 @@ class Guard:
     def __init__(self):
         """Begin with nothing."""
         self.trips = []
+        self.heard = []
 
     def subscribers_found(self, receive):
         """Be told whether somebody receives the commands."""
+        self.heard.append(receive)
 
     def publishers_found(self, topic, count):
         """Be told how many nodes the states come from."""
@@ -34,12 +37,24 @@ def rig(ros_context):
 
 
 @pytest.fixture
-def watch(rig):
-    """Return a function that has the monitor look, and tells what is wrong."""
+def guard():
+    """Return what is reported to."""
+    return Guard()
+
+
+@pytest.fixture
+def monitor(rig, guard):
+    """Return the monitor of an open robot."""
     hardware = rig.hardware()
     rig.open(hardware)
-    guard = Guard()
-    monitor = CommandMonitor(rig.node, hardware, guard)
+    made = CommandMonitor(rig.node, hardware, guard)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watch(rig, guard, monitor):
+    """Return a function that has the monitor look, and tells what is wrong."""
 
     def look(publishers):
         rig.wait(lambda: rig.node.count_publishers('joint_states') == publishers)
@@ -47,8 +62,7 @@ def watch(rig):
         monitor._look()
         return guard.trips
 
-    yield look
-    monitor.close()
+    return look
 
 
 def test_states_of_two_nodes_are_not_safe(rig, watch):
@@ -69,3 +83,18 @@ def test_a_broadcaster_in_place_of_a_dead_one_is_no_second_one(
     assert len(watch(2)) == 1
     again.destroy_node()
     assert watch(1) == []
+
+
+def test_the_loop_looks_itself_while_nobody_receives_the_commands(rig, guard, monitor):
+    """In each tick, so that the time without a reader ends when it is over; not otherwise."""
+    monitor._look()
+    assert guard.heard == [False]
+    monitor.after_tick(0.0)
+    monitor.after_tick(0.0)
+    assert guard.heard == [False] * 3
+    channel = monitor._hardware.channels[0]
+    rig.robot.create_subscription(Float64MultiArray, channel.topic, print, 1)
+    rig.wait(lambda: channel.reader_count > 0)
+    monitor.after_tick(0.0)
+    monitor.after_tick(0.0)
+    assert guard.heard == [False] * 3 + [True]
