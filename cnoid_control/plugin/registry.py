@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import re
 import sys
 import traceback
+from collections.abc import Mapping
+from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
 from cnoid_control.plugin.exceptions import (
@@ -25,10 +28,24 @@ from cnoid_control.plugin.simple_controller import SimpleController
 GROUP = 'cnoid_control.controllers'
 
 
-def controller_entry_points() -> dict[str, EntryPoint]:
+def controller_entry_points() -> Mapping[str, EntryPoint]:
     """The registered controllers by name, sorted."""
+    # A look at every installed package is too much for each change of a parameter.
+    return _entry_points_in(tuple((folder, _changed(folder)) for folder in sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entry_points_in(folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
     found = {point.name: point for point in entry_points(group=GROUP)}
-    return dict(sorted(found.items()))
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def _changed(folder: str) -> int:
+    """When something was put into a folder or taken out of it last [ns]; 0 where unknown."""
+    try:
+        return os.stat(folder or '.').st_mtime_ns
+    except OSError:
+        return 0
 
 
 def controller_names() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -36,6 +37,24 @@ def test_finds_registered_controllers():
     """By the name of the entry point."""
     assert 'sr1_minimum' in controller_names()
     assert find_controller('sr1_minimum') is SR1MinimumController
+
+
+def test_a_package_that_is_installed_meanwhile_is_seen(tmp_path, monkeypatch):
+    """Its entry points are there at once, and gone when it is."""
+    monkeypatch.syspath_prepend(tmp_path)
+    assert 'newcomer' not in controller_names()
+    package = tmp_path / 'newcomer-1.0.dist-info'
+    package.mkdir()
+    (package / 'METADATA').write_text('Metadata-Version: 2.1\nName: newcomer\nVersion: 1.0\n')
+    (package / 'entry_points.txt').write_text(
+        '[cnoid_control.controllers]\n'
+        'newcomer = cnoid_control.controllers.sr1_minimum:SR1MinimumController\n'
+    )
+    os.utime(tmp_path, ns=(1, 1))
+    assert find_controller('newcomer') is SR1MinimumController
+    shutil.rmtree(package)
+    os.utime(tmp_path, ns=(2, 2))
+    assert 'newcomer' not in controller_names()
 
 
 def test_finds_classes_in_modules():
