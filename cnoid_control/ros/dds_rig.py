@@ -28,6 +28,7 @@ from cnoid_control.ros.domain import reserved_domain
 from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
 from cnoid_control.ros.service_caller import ServiceCaller
 from cnoid_control.ros.wire_observer import WireObserver
+from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.config_file import merge
 from cnoid_control.runtime.fault_rig import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
@@ -178,6 +179,10 @@ class DdsRig:
         topics = {DEVICE_TOPICS[observed]: DEVICE_TYPES[observed]} if observed else {}
         self.wire = WireObserver(self.node, JOINTS, MAX_EFFORT, self.time_step, topics)
         self._stack.callback(self.wire.close)
+        # Who looks on is busy: without this a call to the node would wait for it again and again.
+        rest = CollectorRest()
+        rest.begin()
+        self._stack.callback(rest.end)
         thread = threading.Thread(target=serve, name='fault injector', daemon=True)
         thread.start()
         self._stack.callback(thread.join)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from cnoid_control.ros.call_queue import CallQueue
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
-from cnoid_control.ros.scheduling import CollectorRest
+from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 
 ResultT = TypeVar('ResultT')

@@ -26,7 +26,7 @@ from cnoid_control.ros.node_arguments import given_parameters, given_priority
 from cnoid_control.ros.node_keys import NODE_KEYS, SIMULATION_KEYS
 from cnoid_control.ros.parameter_schema import declare_schema, nested_values
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
-from cnoid_control.ros.scheduling import CollectorRest, request_realtime
+from cnoid_control.ros.scheduling import request_realtime
 from cnoid_control.ros.sim_actuation import SimulatedActuation
 from cnoid_control.ros.sim_assembly import (
     JOINT_STATE_BROADCASTER,
@@ -58,6 +58,7 @@ from cnoid_control.ros.sim_state import (
 )
 from cnoid_control.ros.stop_signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.config import parse_config
 
 # Time between looks for a signal that ends the process [s].

@@ -1,14 +1,10 @@
-"""Real-time priority and the garbage collector's rest."""
+"""Real-time priority."""
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
 
 DEFAULT_PRIORITY = 40
-# A busy Python thread may hold the interpreter for this long; the default is 5 ms.
-SWITCH_INTERVAL = 5e-5
 
 
 def request_realtime(priority: int = DEFAULT_PRIORITY) -> str:
@@ -30,36 +26,3 @@ def request_realtime(priority: int = DEFAULT_PRIORITY) -> str:
         reason = getattr(error, 'strerror', None) or str(error)
         return f'no real-time scheduling ({reason}): expect late ticks on a busy machine'
     return f'real-time scheduling with priority {priority}'
-
-
-class CollectorRest:
-    """Keeps the garbage collector out of the way while the loop runs.
-
-    What is alive at the beginning is put aside for good, and nothing is collected until the end.
-    """
-
-    def __init__(self) -> None:
-        """Change nothing yet."""
-        self._resting = False
-        self._interval = sys.getswitchinterval()
-
-    def begin(self) -> None:
-        """Collect once, then let the collector rest; threads hand over faster."""
-        if self._resting:
-            return
-        self._resting = True
-        gc.collect()
-        gc.freeze()
-        gc.disable()
-        self._interval = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL)
-
-    def end(self) -> None:
-        """Let the collector work again."""
-        if not self._resting:
-            return
-        self._resting = False
-        sys.setswitchinterval(self._interval)
-        gc.enable()
-        gc.unfreeze()
-        gc.collect()

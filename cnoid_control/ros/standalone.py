@@ -14,8 +14,8 @@ from rclpy.signals import SignalHandlerOptions
 from cnoid_control.body import Body
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
-from cnoid_control.ros.scheduling import CollectorRest
 from cnoid_control.runtime.assembly import fallback_maker, make_controllers, make_robot
+from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost

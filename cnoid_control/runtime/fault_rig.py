@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from cnoid_control.body import Body
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco_hardware import MujocoHardware
 from cnoid_control.runtime.assembly import make_controllers, make_robot
+from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.runtime.faulty_controller import FaultyController
 from cnoid_control.runtime.guarded_loop import GuardedLoop
@@ -30,8 +30,6 @@ DEVICES = ('WaistIMU', 'LeftAnkleForceSensor', 'RightAnkleForceSensor')
 # SR1's limits as its model states them, for a check that does not ask the limiter.
 MAX_EFFORT = 500.0
 STANDING_HEIGHT = 0.6
-# Longest time for which a thread keeps the interpreter when others want it [s].
-SWITCH_INTERVAL = 5e-5
 
 
 class BreakableRobot:
@@ -171,9 +169,9 @@ class EmbeddedRig:
         for _ in range(round(1.0 / dt)):
             self.loop.step()
         # A controller that loops must not keep the interpreter from the monitor for long.
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        self.undo.append(lambda: sys.setswitchinterval(interval))
+        rest = CollectorRest()
+        rest.begin()
+        self.undo.append(rest.end)
         self.loop.start_monitor()
 
     @property

@@ -11,6 +11,7 @@ from typing import Protocol
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.plugin import ControllerIO
+from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.exceptions import BadCommands, RunEnded
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.limits import CommandLimiter
@@ -193,6 +194,9 @@ class ControlLoop:
         last = math.inf if math.isinf(duration) else round(duration / period)
         step = self.step
         clock = time.perf_counter
+        rest = CollectorRest()
+        if real_time:
+            rest.begin()
         begin = clock()
         deadline = begin
         try:
@@ -211,6 +215,7 @@ class ControlLoop:
             return True
         finally:
             self._wall_time = clock() - begin
+            rest.end()
 
     def _keep_pace(self, deadline: float) -> float:
         ahead = deadline - time.perf_counter()

@@ -1,13 +1,9 @@
-"""Real-time priority and the garbage collector's rest."""
+"""Real-time priority."""
 
-import gc
 import os
-import sys
 import threading
 
-import pytest
-
-from cnoid_control.ros.scheduling import CollectorRest, request_realtime
+from cnoid_control.ros.scheduling import request_realtime
 
 
 def in_thread(function):
@@ -41,25 +37,3 @@ def test_a_refusal_is_told(monkeypatch):
 
     monkeypatch.setattr(os, 'sched_setscheduler', refuse)
     assert 'Operation not permitted' in request_realtime()
-
-
-@pytest.fixture(autouse=True)
-def _as_before():
-    interval = sys.getswitchinterval()
-    yield
-    assert gc.isenabled()
-    assert sys.getswitchinterval() == interval
-
-
-def test_the_collector_rests_and_comes_back():
-    """Between begin and end nothing is collected, and threads hand over faster."""
-    rest = CollectorRest()
-    rest.end()
-    rest.begin()
-    rest.begin()
-    assert not gc.isenabled()
-    assert gc.get_freeze_count() > 0
-    assert sys.getswitchinterval() == pytest.approx(5e-5)
-    rest.end()
-    assert gc.isenabled()
-    assert gc.get_freeze_count() == 0
