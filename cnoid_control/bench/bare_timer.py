@@ -1,11 +1,38 @@
-"""A timer that does nothing: what the machine itself makes late. Runs as a program of its own."""
+"""Timers that do nothing: what the machine itself makes late. Each is a program of its own."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
+
+
+class BareTimers:
+    """One timer on each processor, beside whatever else runs."""
+
+    def __init__(self, period: float, duration: float, priority: int) -> None:
+        """Start them.
+
+        Args:
+            period: time between two wake-ups [s].
+            duration: time to sleep and wake for [s].
+            priority: real-time priority; 0 for none.
+        """
+        self._timers = [
+            subprocess.Popen(
+                [sys.executable, '-m', 'cnoid_control.bench.bare_timer']
+                + [str(one) for one in (period, duration, processor, priority)],
+                stdout=subprocess.PIPE,
+            )
+            for processor in sorted(os.sched_getaffinity(0))
+        ]
+
+    def missed(self) -> float:
+        """Share of their periods that they missed, once they have ended."""
+        shares = [json.loads(timer.communicate()[0]) for timer in self._timers]
+        return sum(shares) / len(shares)
 
 
 def missed_share(period: float, duration: float) -> float:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from cnoid_control.bench.bare_timer import BareTimers
 from cnoid_control.bench.figure_row import FigureRow
 
 PERIOD = 0.001
@@ -98,21 +95,14 @@ def free_run(duration: float = DURATION) -> tuple[float, float]:
                 node.check()
                 watch.look(0.5)
             watch.look(WARM_UP)
-            timers = [
-                subprocess.Popen(
-                    [sys.executable, '-m', 'cnoid_control.bench.bare_timer']
-                    + [str(one) for one in (PERIOD, duration, processor, DEFAULT_PRIORITY)],
-                    stdout=subprocess.PIPE,
-                )
-                for processor in os.sched_getaffinity(0)
-            ]
+            timers = BareTimers(PERIOD, duration, DEFAULT_PRIORITY)
             ticks, bad = watch.ticks, watch.bad
-            missed = [json.loads(timer.communicate()[0]) for timer in timers]
+            missed = timers.missed()
             watch.look(1.5)
             if not watch.controller.endswith('runs') or watch.ticks <= ticks:
                 raise DemoFailed(f'the controller did not go on: {watch.controller}')
             share = (watch.bad - bad) / (watch.ticks - ticks + watch.bad - bad)
-            return share, sum(missed) / len(missed)
+            return share, missed
         finally:
             watch.close()
             node.stop()
