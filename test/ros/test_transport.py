@@ -18,7 +18,7 @@ from cnoid_control.ros.transport import (
 LOOPBACK = 'loopback.xml'
 # Tells whether it uses shared memory, and which addresses its sockets have, then publishes.
 PROGRAM = """
-import glob, os, time
+import os, time
 import rclpy
 from std_msgs.msg import String
 rclpy.init()
