@@ -79,6 +79,9 @@ class ControlSession:
             )
             host = ControllerHost(make_controllers(config), self.body, config.time_step, os)
             self.limiter = CommandLimiter(self.body, given.limits, config.time_step)
+            limits = self.limiter.limits
+            self.hardware.stand_by.effort_limits = limits.u_lower, limits.u_upper
+            self.hardware.is_stopped = lambda: self.safe_state.is_estop
             self.loop = GuardedLoop(
                 self.hardware,
                 host,

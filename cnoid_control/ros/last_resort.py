@@ -74,7 +74,7 @@ class LastResort:
         """Send the commands in the body to takers that it stands by for, at once."""
         for one in channels:
             if one.name in self._outlets:
-                self._outlets[one.name].send_values(one.commands[one.joint_ids], 0)
+                self._outlets[one.name].send_values(one.values(), 0)
 
     def stop(self, channels: Sequence[CommandChannel], activated: Sequence[str]) -> list[str]:
         """Send the commands in the body until they have arrived, and deactivate controllers.

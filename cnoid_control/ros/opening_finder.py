@@ -9,7 +9,7 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.ros.command_plan import Commander
+from cnoid_control.ros.command_plan import Commander, CommandPlan
 from cnoid_control.ros.device_readers import open_readers
 from cnoid_control.ros.exceptions import MissingChannel, NoJointStates
 from cnoid_control.ros.odometry_reader import OdometryReader
@@ -48,9 +48,8 @@ class OpeningFinder:
         robot = self._robot
         flags = self._check_flags(request)
         decoder = robot.source.decoder
-        index_of = {joint.name: i for i, joint in enumerate(robot.joints)}
-        asked = {*request.inputs, *request.outputs} & set(index_of)
-        needed = np.array(sorted(index_of[name] for name in asked), np.intp)
+        plan = self._commander.plan(request)
+        needed = self._needed(request, plan)
         known = np.flatnonzero(np.isfinite(decoder.position))
         self._demand_positions(needed)
         has_velocity = bool(np.isfinite(decoder.velocity[needed]).all())
@@ -68,8 +67,27 @@ class OpeningFinder:
             reads_effort=bool(flags & StateFlag.JOINT_EFFORT),
             runs_kinematics=runs_kinematics,
             readers=self._find_readers(request, runs_kinematics),
-            plan=self._commander.plan(request),
+            plan=plan,
         )
+
+    def _needed(self, request: IORequest, plan: CommandPlan) -> np.ndarray:
+        """Indices of the joints whose positions must be known.
+
+        Those that controllers read and command, and those that a taker of positions has besides.
+        """
+        asked = {*request.inputs, *request.outputs}
+        held = {
+            joint
+            for channel in plan.channels
+            if channel.interface == 'position'
+            for joint in channel.joints
+        }
+        found = [
+            i
+            for i, joint in enumerate(self._robot.joints)
+            if joint.name in asked or joint.joint_name in held
+        ]
+        return np.array(found, np.intp)
 
     def _check_flags(self, request: IORequest) -> StateFlag:
         robot = self._robot

@@ -36,6 +36,8 @@ class Ros2ControlHardware(RobotReader):
     Attributes:
         name: name of the kind.
         commander: the takers of commands.
+        stand_by: commands the takers that are being switched to.
+        is_stopped: tells whether there is an emergency stop.
     """
 
     name = 'ros2_control'
@@ -65,7 +67,8 @@ class Ros2ControlHardware(RobotReader):
         self._before: Opening | None = None
         self._next: Opening | None = None
         self._is_active = False
-        self._stand_by = StandBy(body, time_step)
+        self.stand_by = StandBy(body, time_step)
+        self.is_stopped: Callable[[], bool] = lambda: False
         self._last_resort = LastResort(node, parameters.controller_manager)
         self._closed = False
 
@@ -118,13 +121,13 @@ class Ros2ControlHardware(RobotReader):
             if before is not channel:
                 raise OtherJoints(channel.name, channel.joints, before.joints)
         self._before = self.opening
-        self._stand_by.begin(found.plan, self.opening.plan)
+        self.stand_by.begin(found.plan, self.opening.plan)
         self._next = found
         try:
             self.commander.activate(found.plan)
         except HardwareError:
             self._next = None
-            self._stand_by.end()
+            self.stand_by.end()
             raise
 
     def activate(self) -> None:
@@ -146,8 +149,12 @@ class Ros2ControlHardware(RobotReader):
 
     def use(self, opening: Opening) -> None:
         """Read and command what was found for other controllers from now on."""
+        before = self.channels if self._is_active else []
         super().use(opening)
-        self._stand_by.end()
+        commanded = {self.body.link(name).joint_name for name in opening.request.outputs}
+        for channel in opening.plan.channels:
+            channel.drive(commanded, goes_on=channel in before)
+        self.stand_by.end()
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -156,8 +163,9 @@ class Ros2ControlHardware(RobotReader):
         stamp = self.source.stamp
         for channel in self.channels:
             channel.send(stamp)
-        if self._stand_by.channels:
-            self._stand_by.send(stamp)
+        if self.stand_by.channels:
+            fresh = self.watchdog is None or self.watchdog.is_fresh('state_age')
+            self.stand_by.send(stamp, fresh, self.is_stopped())
 
     def _waited(self) -> None:
         """Repeat the last command: a robot that has missed it may be waiting for it."""

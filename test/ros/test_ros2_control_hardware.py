@@ -26,6 +26,7 @@ from cnoid_control.body.devices import (
     RateGyroSensor,
 )
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
+from cnoid_control.ros.command_channels import COMMAND_ARRAYS
 from cnoid_control.ros.exceptions import (
     ForeignJoints,
     MissingChannel,
@@ -388,6 +389,35 @@ def test_commands_go_out_in_the_order_of_the_controller(rig):
     hardware.close()
     rig.wait(lambda: list(sent[-1].data) == [0.0, 0.0])
     assert manager.controllers['effort_controller'][0] == 'inactive'
+
+
+def test_joints_that_nobody_commands_are_left_where_they_are(rig):
+    """A taker's other joints get the position that they have; no velocity, no effort."""
+    flags = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_EFFORT
+    for interface, mode, expected in (
+        ('position', POSITION, [0.7, -0.2]),
+        ('velocity', VELOCITY, [0.7, 0.0]),
+        ('effort', StateFlag.JOINT_EFFORT, [0.7, 0.0]),
+    ):
+        hardware = rig.hardware()
+        request = effort_request(hardware.body, mode, flags)
+        del request.outputs['lower']
+        rig.open(hardware, request, effort=(1.0, 37.0))
+        rig.publish(effort=(1.0, 37.0))
+        assert hardware.read()
+        hardware.body.joint_arrays[COMMAND_ARRAYS[interface]][0] = 0.7
+        assert hardware.channels[0].values() == pytest.approx(expected), interface
+        hardware.close()
+
+
+def test_a_taker_of_positions_needs_those_of_all_its_joints(rig):
+    """A joint that nobody commands cannot be left where it is if nobody knows where that is."""
+    hardware = rig.hardware()
+    request = effort_request(hardware.body, POSITION)
+    del request.inputs['lower'], request.outputs['lower']
+    with pytest.raises(NoJointStates, match='no position of elbow'):
+        rig.open(hardware, request, names=('shoulder',), position=(0.3,))
+    rig.silence()
 
 
 @pytest.mark.parametrize(
