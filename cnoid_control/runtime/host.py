@@ -149,20 +149,16 @@ class ControllerHost:
         )
 
     def request(self) -> IORequest:
-        """What the controllers read and command."""
+        """What the controllers read and command, as they asked for it in initialize()."""
         request = IORequest()
         for hosted in self.controllers:
             for member in hosted.family():
-                io = member.io
-                if io is None:
-                    continue
-                for name, flags in io.inputs.items():
+                own = member.request
+                for name, flags in own.inputs.items():
                     request.inputs[name] = request.inputs.get(name, StateFlag.NONE) | flags
-                for name in sorted(io.outputs):
-                    request.outputs[name] = StateFlag(io.body.link(name).actuation_mode)
-                    if io.no_delay_mode:
-                        request.no_delay.add(name)
-                request.devices |= io.device_inputs
+                request.outputs |= own.outputs
+                request.devices |= own.devices
+                request.no_delay |= own.no_delay
         return request
 
     # --- the loop -----------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cnoid_control.body import Body
+from cnoid_control.body import Body, StateFlag
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.parameters.exceptions import WrongParameterType
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
@@ -39,6 +40,8 @@ class HostedController:
         children: its sub-controllers in the order in which they are called.
         parameters: its options, checked; None for a controller that declares none.
         io: its door to the robot, from initialize() on.
+        request: what it reads and commands, fixed when initialize() has returned: what it changes
+            later in its body, or asks of its io, is not what the robot was made ready for.
         configured, started: how far it has come.
         strict: what watches its body, in a strict run.
     """
@@ -61,6 +64,7 @@ class HostedController:
         self.children = children or []
         self.parameters = check_options(name, type(controller), options)
         self.io: ControllerIO | None = None
+        self.request = IORequest()
         self.configured = False
         self.started = False
         self.transfer: IOTransfer | None = None
@@ -130,7 +134,8 @@ class HostedController:
         enabled: set[str] = set()
         for member in self.family():
             assert member.io is not None
-            enabled |= member.io.device_inputs
+            member.request = _request_of(member.io)
+            enabled |= member.request.devices
             member.transfer = IOTransfer(member.io, robot)
         assert self.io is not None
         self.devices = DeviceTransfer(self.io.body, robot, enabled)
@@ -159,9 +164,9 @@ class HostedController:
         """Have the robot's links commanded by what the controllers chose for them."""
         for member in self.family():
             assert member.io is not None
-            for name in member.io.outputs:
+            for name, mode in member.request.outputs.items():
                 link = member.io.body.link(name)
-                robot.links[link.index].actuation_mode = link.actuation_mode
+                robot.links[link.index].actuation_mode = mode
 
     def start(self) -> None:
         """Start the controller and then its sub-controllers; a failing one fails the whole.
@@ -242,6 +247,17 @@ class HostedController:
             raise ResultNotBool(self.name, phase, None, result)
         if not result:
             raise ControllerRefused(self.name, phase)
+
+
+def _request_of(io: ControllerIO) -> IORequest:
+    return IORequest(
+        inputs=dict(io.inputs),
+        outputs={
+            name: StateFlag(io.body.link(name).actuation_mode) for name in sorted(io.outputs)
+        },
+        devices=set(io.device_inputs),
+        no_delay=set(io.outputs) if io.no_delay_mode else set(),
+    )
 
 
 def let_interrupt_pass(error: BaseException) -> None:

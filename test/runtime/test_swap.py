@@ -322,3 +322,30 @@ def test_who_may_have_the_robot_is_told() -> None:
     rig.steps(TICKS + 1)
     assert transition.cleared.wait(10.0)
     assert told[1:] == [(transition.new,)]
+
+
+class Turncoat(Constant):
+    """Changes in its first tick what its joints are said to be commanded by."""
+
+    def control(self) -> bool:
+        """Command torques, and speak of positions."""
+        super().control()
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+        return True
+
+
+def test_what_was_asked_for_cannot_be_changed_in_a_tick() -> None:
+    """The robot's modes, and the limits of what is sent, are those of initialize()."""
+    rig = Rig(Constant(1.0))
+    rig.loop.limiter.limits.u_upper[:] = 5.0
+    rig.steps(1)
+    transition = rig.swap.begin([HostedController('new', Turncoat(20.0))])
+    sent = rig.steps(2 * TICKS)
+    assert transition.winner is transition.new
+    assert max(sent) == sent[-1] == 5.0
+    modes = [joint.actuation_mode for joint in rig.hardware.body.joints]
+    assert modes == [StateFlag.JOINT_TORQUE] * 2
+    assert rig.loop.host.request().outputs == dict.fromkeys(
+        ('arm0', 'arm1'), StateFlag.JOINT_TORQUE
+    )
