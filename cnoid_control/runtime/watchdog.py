@@ -12,6 +12,8 @@ from cnoid_control.parameters import parameter
 ACTIONS = ('ignore', 'warn', 'safe', 'estop')
 # Longest time that makes sense [s]; what is not to be watched has an action that says so.
 LONGEST = 3600.0
+# What is watched, from which age on it is too old [s], and what follows.
+WatchedAge = tuple[str, float, str]
 
 
 @dataclass
@@ -120,8 +122,8 @@ class Watchdog:
         self._fed: dict[str, float] = {}
         # When what is looked for now and then was looked for last.
         self._looked: dict[str, float] = {}
-        # What is watched, from which age on it is too old, and what follows; by watch.
-        self._ages: dict[str, tuple[str, float, str]] = {}
+        # Replaced, never changed: one thread goes through it while another one has it otherwise.
+        self._ages: dict[str, WatchedAge] = {}
         self._bad: set[str] = set()
         self._pending: list[Trip] = []
         self._late_ticks = 0
@@ -138,7 +140,6 @@ class Watchdog:
             action: `ignore`, `warn`, `safe` or `estop`.
         """
         if action != 'ignore':
-            # The loop may be going through the old ones at this moment: they stay as they are.
             self._fed.setdefault(name, self._clock())
             self._ages = {**self._ages, name: (what, threshold, action)}
 
@@ -196,16 +197,18 @@ class Watchdog:
     def feed(self, name: str) -> None:
         """Say that what the watch waits for has come; too late is found even if nobody looked."""
         now = self._clock()
-        if name in self._ages:
-            self._check_age(name, now)
+        watched = self._ages.get(name)
+        if watched is not None:
+            self._check_age(name, watched, now)
         self._fed[name] = now
 
     def is_fresh(self, name: str) -> bool:
         """Whether the watch does not find it too old at this moment."""
-        if name not in self._ages:
+        watched = self._ages.get(name)
+        if watched is None:
             return True
         now = self._looked.get(name, self._clock())
-        return now - self._fed.get(name, -math.inf) <= self._ages[name][1]
+        return now - self._fed.get(name, -math.inf) <= watched[1]
 
     def trip(self, name: str, action: str, message: str) -> None:
         """Say that something happened; `check` gives it to the loop."""
@@ -273,8 +276,8 @@ class Watchdog:
     def check(self) -> Trip | None:
         """Look at everything; the gravest thing newly found, None where all is well."""
         now = self._clock()
-        for name in self._ages:
-            if self._check_age(name, now) and name in self._bad:
+        for name, watched in self._ages.items():
+            if self._check_age(name, watched, now) and name in self._bad:
                 self._bad.discard(name)
         if not self._pending:
             return None
@@ -285,26 +288,30 @@ class Watchdog:
     def too_old(self) -> list[str]:
         """Everything that is too old at this moment, in words; grace does not count."""
         now = self._clock()
-        ages = {name: self._age(name, now) for name in self._ages}
-        return [self._say(name, age) for name, age in ages.items() if age > self._ages[name][1]]
+        return [
+            _say(watched, age)
+            for name, watched in self._ages.items()
+            if (age := self._age(name, now)) > watched[1]
+        ]
 
-    def _check_age(self, name: str, now: float) -> bool:
-        _, threshold, action = self._ages[name]
+    def _check_age(self, name: str, watched: WatchedAge, now: float) -> bool:
+        _, threshold, action = watched
         age = self._age(name, now)
         if age <= threshold or now < self._grace_end:
             return True
-        self.trip(name, action, self._say(name, age))
+        self.trip(name, action, _say(watched, age))
         return False
 
     def _age(self, name: str, now: float) -> float:
         return self._looked.get(name, now) - self._fed.get(name, now)
-
-    def _say(self, name: str, age: float) -> str:
-        what, threshold, _ = self._ages[name]
-        return f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)'
 
     def _found(self, trip: Trip) -> None:
         self.trips.append(trip)
         del self.trips[: -self.kept]
         self._pending.append(trip)
         self._report(trip)
+
+
+def _say(watched: WatchedAge, age: float) -> str:
+    what, threshold, _ = watched
+    return f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)'

@@ -228,3 +228,17 @@ def test_the_watched_devices_can_be_exchanged(clock: Clock) -> None:
     trip = dog.check()
     assert trip is not None
     assert trip.watch == 'device_age:CAMERA'
+
+
+def test_watches_may_change_while_they_are_gone_through(clock: Clock) -> None:
+    """Another thread may exchange the devices at any moment: the loop does not trip over it."""
+    guard = Watchdog(
+        WatchdogParameters(grace=0.0), lambda trip: guard.watch_devices(()), clock=clock
+    )
+    guard.watch_states()
+    guard.watch_devices(('GYRO', 'IMU'))
+    guard.start()
+    clock.now += 10.0
+    found = guard.check()
+    assert found is not None
+    assert found.watch == 'state_age'
