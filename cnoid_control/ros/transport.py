@@ -12,6 +12,8 @@ import os
 
 from cnoid_control.share import shared_file
 
+MIDDLEWARE = 'RMW_IMPLEMENTATION'
+FAST_DDS = 'rmw_fastrtps'
 TRANSPORTS = 'FASTDDS_BUILTIN_TRANSPORTS'
 UDP = 'UDPv4'
 # Of the second and of the third Fast DDS.
@@ -27,6 +29,8 @@ def avoid_shared_memory() -> None:
     It counts for contexts that are made from now on, and for processes that are started.
     """
     given = os.environ
+    if not (given.get(MIDDLEWARE) or FAST_DDS).startswith(FAST_DDS):
+        return
     if any(given.get(name) for name in PROFILES) or given.get(TRANSPORTS, UDP) != UDP:
         return
     if given.get(LOCALHOST_ONLY) == '1' or given.get(RANGE) == 'LOCALHOST':

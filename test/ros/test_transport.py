@@ -8,6 +8,7 @@ import pytest
 
 from cnoid_control.ros.transport import (
     LOCALHOST_ONLY,
+    MIDDLEWARE,
     PROFILES,
     RANGE,
     TRANSPORTS,
@@ -46,7 +47,7 @@ def variables(monkeypatch):
     """Let the test set the variables that count, and have them as before afterwards."""
 
     def set_all(given):
-        for name in (TRANSPORTS, *PROFILES, RANGE, LOCALHOST_ONLY):
+        for name in (TRANSPORTS, *PROFILES, RANGE, LOCALHOST_ONLY, MIDDLEWARE):
             monkeypatch.setenv(name, given.get(name, ''))
             if name not in given:
                 del os.environ[name]
@@ -61,6 +62,8 @@ def variables(monkeypatch):
         ({RANGE: 'SUBNET'}, {RANGE: 'SUBNET', TRANSPORTS: 'UDPv4'}),
         ({RANGE: 'LOCALHOST'}, {RANGE: 'SYSTEM_DEFAULT', PROFILES[0]: LOOPBACK}),
         ({LOCALHOST_ONLY: '1'}, {RANGE: 'SYSTEM_DEFAULT', PROFILES[0]: LOOPBACK}),
+        ({MIDDLEWARE: 'rmw_fastrtps_cpp'}, {TRANSPORTS: 'UDPv4'}),
+        ({MIDDLEWARE: 'rmw_cyclonedds_cpp', RANGE: 'LOCALHOST'}, {RANGE: 'LOCALHOST'}),
         ({TRANSPORTS: 'LARGE_DATA'}, {TRANSPORTS: 'LARGE_DATA'}),
         ({PROFILES[0]: 'my.xml'}, {PROFILES[0]: 'my.xml'}),
         ({PROFILES[1]: 'my.xml'}, {PROFILES[1]: 'my.xml'}),
