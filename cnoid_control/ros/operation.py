@@ -145,11 +145,8 @@ class Operation:
             new.unconfigure()
             raise
 
-        def restart() -> None:
-            self._hardware.open(new.request())
-            self._loop.restart(new)
-
-        self._runner.call(restart)
+        self._runner.call(lambda: self._loop.restart(new))
+        self.swapper.driving(new)
         old.stop()
         old.unconfigure()
 

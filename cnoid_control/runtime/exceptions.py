@@ -122,6 +122,14 @@ class RunEnded(CnoidControlError):
         super().__init__('the run has ended')
 
 
+class RobotHeld(CnoidControlError):
+    """Controllers could not take over, for the robot is in the safe state."""
+
+    def __init__(self, reason: str) -> None:
+        """State why it is."""
+        super().__init__(f'the robot is in the safe state: {reason}')
+
+
 class ControllerHangs(CnoidControlError):
     """A controller's control() did not come back in time."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
-from cnoid_control.runtime.exceptions import BadCommands, ControllerHangs
+from cnoid_control.runtime.exceptions import BadCommands, ControllerHangs, RobotHeld
 from cnoid_control.runtime.fallback import Fallback
 from cnoid_control.runtime.hang_monitor import HangMonitor
 from cnoid_control.runtime.host import ControllerHost
@@ -66,6 +66,8 @@ class GuardedLoop(ControlLoop):
             self.fallback = Fallback(make_fallback, body, dt, takeover)
         self.guard = guard
         self.safe_state = safe_state
+        # More would be taken for what cannot be meant, and replaced by nothing at all.
+        safe_state.effort_limits = limiter.limits.u_lower, limiter.limits.u_upper
         self.failure: CnoidControlError | None = None
         self.finished = False
         # Who holds it reads and commands the robot; it is free while controllers compute.
@@ -79,8 +81,13 @@ class GuardedLoop(ControlLoop):
         )
 
     def restart(self, host: ControllerHost) -> None:
-        """Let these controllers, started and fresh, have the robot; in the loop's thread."""
-        self.abandon_transition()
+        """Let these controllers, started and fresh, have the robot; in the loop's thread.
+
+        Raises:
+            HardwareError: the robot cannot be made ready for them.
+        """
+        self.abandon_transition(reopen=False)
+        self.hardware.open(host.request())
         self.host = host
         host.set_modes()
         if self.limiter is not None:
@@ -138,6 +145,7 @@ class GuardedLoop(ControlLoop):
         if self.recorder is not None:
             self.recorder.note_inputs(hardware.time)
         self._look()
+        self._refuse_late_swap()
         # Without anything new the last command is sent again; hardware that cannot tell has it.
         if not self.safe_state.is_engaged and getattr(hardware, 'is_due', True):
             self._control(hardware.time)
@@ -152,6 +160,15 @@ class GuardedLoop(ControlLoop):
         if trip is not None and trip.action in ('safe', 'estop'):
             estop = trip.action == 'estop'
             self.safe_state.enter(trip.message, estop, self.guard.finds(*UNHEARD))
+
+    def _refuse_late_swap(self) -> None:
+        """Give up controllers whose first tick will not come, for the robot is held.
+
+        The takers of their commands may be active already: those of the old ones must be again.
+        """
+        transition = self.transition
+        if transition is not None and self.safe_state.is_engaged and not transition.has_begun:
+            self.abandon_transition(RobotHeld(self.safe_state.reason))
 
     def _control_fallback(self, fallback: Fallback, now: float) -> None:
         if not self.safe_state.is_engaged or self.safe_state.is_estop:

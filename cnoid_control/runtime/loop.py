@@ -253,10 +253,17 @@ class ControlLoop:
         if not self._stop_requested:
             self.host.resume()
 
-    def abandon_transition(self) -> None:
-        """Leave the robot to the controllers that had it, where others are taking over."""
+    def abandon_transition(
+        self, error: CnoidControlError | None = None, reopen: bool = True
+    ) -> None:
+        """Leave the robot to the controllers that had it, where others are taking over.
+
+        Args:
+            error: why; the end of the run where None.
+            reopen: whether the robot is to be made ready for them again.
+        """
         if self.transition is not None:
-            self.transition.give_up(RunEnded())
+            self.transition.give_up(error or RunEnded(), reopen)
             self.transition = None
 
     def close(self) -> None:

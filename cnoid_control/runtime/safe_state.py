@@ -83,6 +83,7 @@ class SafeState:
         is_estop: whether it is an emergency stop.
         is_pause: whether it is a mere pause.
         entries: how often it was entered.
+        effort_limits: least and largest efforts of a hold [N m] or [N], shape (num_joints,) each.
     """
 
     def __init__(
@@ -105,6 +106,8 @@ class SafeState:
         self.is_estop = False
         self.is_pause = False
         self.entries = 0
+        unlimited = np.full(body.num_joints, np.inf)
+        self.effort_limits = -unlimited, unlimited
         self._report = report
         self._commands = Commands.of(body)
         self._safe = self._commands.copy()
@@ -201,6 +204,7 @@ class SafeState:
             self._hold.grab()
         last = self._safe.u.copy()
         self._hold.write(self._safe, stiffness=1.0 if self._effort == 'hold' else 0.0)
+        np.clip(self._safe.u, *self.effort_limits, out=self._safe.u)
         if self._effort == 'zero':
             self._safe.u[:] = 0.0
         elif fresh and not self._is_unheard:

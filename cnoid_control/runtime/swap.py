@@ -22,6 +22,10 @@ class HotSwap:
     does not wait for them; stop() and unconfigure() of the one that goes run in a thread of their
     own, after the last tick in which it was called. Whatever the new one does wrong, the old one
     has the robot in every tick.
+
+    Attributes:
+        duration: time in which commands move from the old controllers' to the new ones' [s].
+        driving: told the hosts that may have the robot.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class HotSwap:
             driving: told the hosts that may have the robot, when a swap begins and when it ends.
         """
         self.duration = duration
-        self._driving = driving
+        self.driving = driving
         self._loop = loop
         self._holding = holding or SafeStateParameters()
         self._lock = threading.Lock()
@@ -90,7 +94,7 @@ class HotSwap:
                 new.stop()
                 new.unconfigure()
                 raise SwapFailed(name, error) from error
-            self._driving(transition.old, transition.new)
+            self.driving(transition.old, transition.new)
             threading.Thread(target=self._clear_up, args=(transition,), daemon=True).start()
             loop.transition = transition
         return transition
@@ -144,7 +148,8 @@ class HotSwap:
         if transition.winner is transition.new:
             winner, loser = loser, winner
         try:
-            self._driving(winner)
+            if not transition.superseded:
+                self.driving(winner)
             loser.stop()
             loser.unconfigure()
         finally:

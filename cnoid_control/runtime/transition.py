@@ -41,6 +41,7 @@ class Transition:
         ended: set when only one of the two is left.
         winner: the one that is left; None before.
         cleared: set when the other one is stopped and unconfigured.
+        superseded: whether it was given up for a third host, which has the robot now.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Transition:
         self.ended = threading.Event()
         self.cleared = threading.Event()
         self.winner: ControllerHost | None = None
+        self.superseded = False
         self._hardware = hardware
         self._limiter = limiter
         self._hold = hold
@@ -185,17 +187,29 @@ class Transition:
         if self._limiter is not None:
             self._limiter.change_modes()
 
-    def give_up(self, error: CnoidControlError) -> None:
-        """Leave the robot to the old host; to be called in the loop's thread only."""
+    def give_up(self, error: CnoidControlError, reopen: bool = True) -> None:
+        """Leave the robot to the old host; to be called in the loop's thread only.
+
+        Args:
+            error: why.
+            reopen: whether the robot is to be made ready for the old host again; not where others
+                take it at once.
+        """
         if self.winner is not None:
             return
         self.error = error
-        if self._has_begun:
+        self.superseded = not reopen
+        if reopen and self._has_begun:
             self.old.set_modes()
             self._open(self._old_request)
-        elif self._prepared:
+        elif reopen and self._prepared:
             self._hardware.open(self._old_request)
         self._end(self.old)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the new host has had a good tick."""
+        return self._has_begun
 
     def withdraw(self, error: CnoidControlError) -> None:
         """Have the new host given up with the next tick; from any thread."""

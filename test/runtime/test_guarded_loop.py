@@ -12,12 +12,13 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.runtime.exceptions import ControllerHangs
+from cnoid_control.runtime.exceptions import ControllerHangs, RobotHeld
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.hosted_controller import HostedController
 from cnoid_control.runtime.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safe_state import SafeState, SafeStateParameters
+from cnoid_control.runtime.swap import HotSwap
 from cnoid_control.runtime.watchdog import Watchdog, WatchdogParameters
 
 
@@ -314,3 +315,83 @@ def test_what_cannot_be_meant_is_not_mixed_in(bad: float) -> None:
     loop.step()
     assert 'cannot be meant' in loop.safe_state.reason
     assert commands(loop)[-1] == 0.0
+
+
+class Placed(Scripted):
+    """Commands positions."""
+
+    def initialize(self, io) -> bool:
+        """Command positions."""
+        super().initialize(io)
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+        return True
+
+    def control(self) -> bool:
+        """Stay."""
+        self.body.q_target[:] = self.body.q
+        return True
+
+
+def start_beside(loop: GuardedLoop, controller: SimpleController) -> ControllerHost:
+    """Controllers that are started and have never had the robot."""
+    body, dt = loop.hardware.body, loop.hardware.time_step
+    host = ControllerHost([HostedController('two', controller)], body, dt, io.StringIO())
+    host.configure()
+    host.initialize(aside=True)
+    host.start()
+    return host
+
+
+def test_a_swap_that_comes_too_late_does_not_take_place() -> None:
+    """Once the robot is held nothing takes over; the takers of its commands are as before."""
+    loop = make_loop(Scripted(), state_action='ignore')
+    loop.step()
+    loop.request_safe_state('the button')
+    transition = HotSwap(loop).begin([HostedController('two', Placed())])
+    loop.step()
+    assert isinstance(transition.error, RobotHeld)
+    assert 'the button' in str(transition.error)
+    assert transition.winner is transition.old
+    assert loop.transition is None
+    assert transition.cleared.wait(10.0)
+
+
+def test_a_restart_in_the_middle_of_a_swap_gets_what_it_needs() -> None:
+    """The robot is made ready for the controllers that are started, not for those before."""
+    loop = make_loop(Scripted(), state_action='ignore')
+    loop.step()
+    driving = []
+    swap = HotSwap(loop, 1.0, driving=lambda *hosts: driving.append(hosts))
+    transition = swap.begin([HostedController('two', Placed())])
+    for _ in range(3):
+        loop.step()
+    assert transition.has_begun
+    loop.request_safe_state('the button')
+    loop.step()
+    new = start_beside(loop, Placed())
+    loop.restart(new)
+    loop.step()
+    assert loop.host is new
+    assert loop.transition is None
+    assert set(loop.hardware.request.outputs.values()) == {StateFlag.JOINT_DISPLACEMENT}
+    modes = {joint.actuation_mode for joint in loop.hardware.body.joints}
+    assert modes == {StateFlag.JOINT_DISPLACEMENT}
+    assert transition.cleared.wait(10.0)
+    # Nobody is told that the old ones have the robot again.
+    assert driving == [(transition.old, transition.new)]
+
+
+def test_a_hold_that_wants_more_than_the_limits_gets_what_they_allow() -> None:
+    """It is clamped, and not taken for a command that cannot be meant."""
+    loop = make_loop(Scripted(), state_action='ignore')
+    loop.safe_state.parameters.effort = 'hold'
+    loop.limiter.limits.u_lower[:], loop.limiter.limits.u_upper[:] = -5.0, 5.0
+    loop.limiter.restart()
+    loop.step()
+    loop.request_safe_state('the button')
+    # The robot runs away: it moves by a radian in each tick.
+    for _ in range(10):
+        loop.step()
+    assert loop.limiter.bad_commands == 0
+    assert commands(loop)[-1] == -5.0
