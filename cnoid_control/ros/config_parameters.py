@@ -11,7 +11,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin.exceptions import UnknownController
 from cnoid_control.plugin.registry import (
@@ -134,8 +134,7 @@ class ConfigParameters:
             return SetParametersResult(successful=False, reason=str(error))
         except Exception as error:
             # A controller may refuse options with whatever it likes.
-            reason = f'{type(error).__name__}: {error}'
-            return SetParametersResult(successful=False, reason=reason)
+            return SetParametersResult(successful=False, reason=describe(error))
         return SetParametersResult(successful=True)
 
     def _apply(self, changes: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.ros.config_parameters import ConfigParameters
 from cnoid_control.ros.control_session import ControlSession
 from cnoid_control.ros.diagnostics import Diagnostics
@@ -167,7 +167,7 @@ class ControlNode(LifecycleNode):
             self.problem = f'cannot {what}: {error}'
             result = FAILURE
         except Exception as error:
-            self.problem = f'cannot {what}: {type(error).__name__}: {error}'
+            self.problem = f'cannot {what}: {describe(error)}'
             result = TransitionCallbackReturn.ERROR
         else:
             self.problem = ''
@@ -273,7 +273,7 @@ def run_node(node: ControlNode, stop: threading.Event) -> int:
     except ExternalShutdownException:
         status = EXIT_CONTEXT_LOST
     except Exception as error:
-        node.get_logger().fatal(f'{type(error).__name__}: {error}')
+        node.get_logger().fatal(describe(error))
         status = EXIT_FAILED
     node.finish()
     with contextlib.suppress(*GONE):
