@@ -14,6 +14,7 @@ from cnoid_control.ros.loop_runner import LoopRunner
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.assembly import make_controllers
 from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.exceptions import ControllerRaised
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.hosted_controller import HostedController
@@ -160,7 +161,8 @@ class Operation:
             CnoidControlError: they cannot; the old ones go on.
         """
         self._demand_control()
-        self.swapper.swap(make_controllers(config))
+        # They may have been stopped while the new ones were brought up.
+        self.swapper.swap(make_controllers(config), permit=self._demand_control)
         self.config = config
 
     def update_options(self, name: str, options: Mapping[str, Any]) -> None:
@@ -181,7 +183,13 @@ class Operation:
         checked: Any = parse_parameters(schema, options, member.name)
 
         def update() -> None:
-            member.controller.update_parameters(checked)
+            try:
+                member.controller.update_parameters(checked)
+            except Exception:
+                raise
+            except BaseException as error:
+                # One that leaves the program must not take the loop along.
+                raise ControllerRaised(member.name, 'update_parameters', None, error) from error
             member.parameters = checked
 
         self._runner.call(lambda: self._loop.watched(update))

@@ -46,13 +46,17 @@ class HotSwap:
         self._lock = threading.Lock()
 
     def begin(
-        self, controllers: Sequence[HostedController], duration: float | None = None
+        self,
+        controllers: Sequence[HostedController],
+        duration: float | None = None,
+        permit: Callable[[], None] = lambda: None,
     ) -> Transition:
         """Bring controllers up and have them take over from the next tick on.
 
         Args:
             controllers: the new ones; nothing was called on them yet.
             duration: time of the change of commands [s]; the usual one where None.
+            permit: called when they are ready; raises where they may not take over any more.
 
         Returns:
             The transition: `begun` is set after the first good tick, `ended` at its end; `error`
@@ -85,6 +89,7 @@ class HotSwap:
                 self.duration if duration is None else duration,
             )
             try:
+                permit()
                 transition.prepare()
             except CnoidControlError as error:
                 new.stop()
@@ -100,6 +105,7 @@ class HotSwap:
         controllers: Sequence[HostedController],
         duration: float | None = None,
         timeout: float = 5.0,
+        permit: Callable[[], None] = lambda: None,
     ) -> None:
         """Begin a swap and wait for the new ones' first good tick; not from the loop's thread.
 
@@ -107,11 +113,12 @@ class HotSwap:
             controllers: the new ones; nothing was called on them yet.
             duration: time of the change of commands [s]; the usual one where None.
             timeout: longest wait for the first tick [s].
+            permit: called when they are ready; raises where they may not take over any more.
 
         Raises:
             SwapFailed: they could not take over; the old ones go on.
         """
-        transition = self.begin(controllers, duration)
+        transition = self.begin(controllers, duration, permit)
         name = controllers[0].name
         if not transition.begun.wait(timeout):
             transition.withdraw(LoopStands(timeout))
