@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.parameters.exceptions import MissingParameter
 from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.ros.exceptions import NotActive, NotWell
+from cnoid_control.ros.exceptions import LoopDidNotReturn, NotActive, NotWell, StoppedMeanwhile
 from cnoid_control.ros.loop_runner import LoopRunner
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.assembly import make_controllers
@@ -57,6 +57,8 @@ class Operation:
         self._safe_state = loop.safe_state
         self._hardware = hardware
         self._runner = runner
+        # Reasons of the stops since the last reset began, and whether they are emergency stops.
+        self._stops: list[tuple[str, bool]] = []
 
     @property
     def is_active(self) -> bool:
@@ -109,6 +111,7 @@ class Operation:
     def stop(self, reason: str, estop: bool = False) -> None:
         """Enter the safe state; an emergency stop overrules everything."""
         self._demand_active()
+        self._remember_stop(reason, estop)
         self._loop.request_safe_state(reason, estop)
         # The loop's thread may be held up by a controller: whoever ticks takes it.
         deadline = time.monotonic() + STOP_TIMEOUT
@@ -117,15 +120,21 @@ class Operation:
                 raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
             time.sleep(STOP_POLL)
 
+    def _remember_stop(self, reason: str, estop: bool) -> None:
+        if (reason, estop) not in self._stops:
+            self._stops.append((reason, estop))
+
     def reset(self) -> None:
         """Leave the safe state: fresh controllers take over from the measured state.
 
-        Takers of commands that were deactivated in the meantime are activated again.
+        Takers of commands that were deactivated in the meantime are activated again. A stop that
+        is asked for after the reset has begun overrules it.
 
         Raises:
             CnoidControlError: they cannot; the safe state goes on.
         """
         self._demand_active()
+        self._stops.clear()
         if not self._safe_state.is_engaged:
             return
         causes = self._loop.guard.too_old()
@@ -135,24 +144,41 @@ class Operation:
         new = ControllerHost(
             make_controllers(self.config), self._hardware.body, self.config.time_step, old.os
         )
+
+        def restart() -> None:
+            self._hardware.open(new.request())
+            self._loop.restart(new)
+
         try:
             new.configure()
             new.initialize(aside=True)
             new.start()
             # The takers of commands may have been deactivated, or be others now.
             self._hardware.prepare(new.request())
+            self._runner.call(lambda: self._unless_stopped(restart))
+        except LoopDidNotReturn:
+            # It may still have its way, when nobody expects it any more.
+            self._remember_stop('a reset was given up', False)
+            raise
         except Exception:
             new.stop()
             new.unconfigure()
             raise
-
-        def restart() -> None:
-            self._hardware.open(new.request())
-            self._loop.restart(new)
-
-        self._runner.call(restart)
         old.stop()
         old.unconfigure()
+        self._demand_no_stop()
+
+    def _unless_stopped(self, restart: Callable[[], None]) -> None:
+        """Restart, in the loop's thread; the next tick is in the safe state if a stop came."""
+        self._demand_no_stop()
+        restart()
+        # What had been found before was forgotten: a stop that came just now among it.
+        for reason, estop in list(self._stops):
+            self._safe_state.enter(reason, estop)
+
+    def _demand_no_stop(self) -> None:
+        if self._stops:
+            raise StoppedMeanwhile([reason for reason, _ in self._stops])
 
     def swap(self, config: RunConfig) -> None:
         """Have the controllers of another configuration take over.
