@@ -156,3 +156,25 @@ class Gated(Hold):
 
 class Later(Gated):
     """The same under another name, to be swapped to."""
+
+
+class Unfed(Hold):
+    """Wants messages by a name that no topic can have."""
+
+    def initialize(self, io):
+        """Ask for a mailbox."""
+        io.mailbox('set point', Value)
+        return super().initialize(io)
+
+
+class Late(Hold):
+    """Fails when it has the robot for some ticks."""
+
+    ticks = 0
+
+    def control(self):
+        """One tick."""
+        self.ticks += 1
+        if self.ticks > 3:
+            raise RuntimeError('a late bug')
+        return super().control()

@@ -153,11 +153,18 @@ class ConfigParameters:
             if is_file_plugin(config.parameters.controller) and not own.allow_file_plugins:
                 raise FilePluginRefused(config.parameters.controller)
             operation.swap(config)
-            self.attach(operation, self._swapped)
-            self._swapped()
+            self._follow(operation)
         else:
             self._update_options(operation, config, touched)
         operation.swapper.duration = own.swap_time
+
+    def _follow(self, operation: Operation) -> None:
+        """Serve the controllers that have the robot now: what fails here cannot be refused."""
+        try:
+            self.attach(operation, self._swapped)
+            self._swapped()
+        except Exception as error:
+            self._node.get_logger().warning(f'after a swap: {describe(error)}')
 
     def _update_options(self, operation: Operation, config: RunConfig, touched: set[str]) -> None:
         for name in sorted(touched - NODE_KEYS):
