@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.parameters.exceptions import MissingParameter
@@ -30,7 +31,6 @@ class Operation:
     """Holds, stops, restarts, swaps and tunes the controllers; not from the loop's thread.
 
     Attributes:
-        config: the configuration of the controllers that have the robot.
         swapper: lets others take over.
     """
 
@@ -51,9 +51,9 @@ class Operation:
             runner: its thread.
             swapper: swaps its controllers.
         """
-        self.config = config
         self.swapper = swapper
         self._loop = loop
+        self._configs = WeakKeyDictionary({loop.host: config})
         self._safe_state = loop.safe_state
         self._hardware = hardware
         self._runner = runner
@@ -67,9 +67,22 @@ class Operation:
 
     @property
     def host(self) -> ControllerHost:
-        """The controllers that have the robot, or are about to."""
+        """The controllers that have the robot, or have begun to take over."""
         transition = self._loop.transition
-        return self._loop.host if transition is None else transition.new
+        if transition is None:
+            return self._loop.host
+        if transition.winner is not None:
+            return transition.winner
+        return transition.new if transition.begun.is_set() else transition.old
+
+    @property
+    def config(self) -> RunConfig:
+        """The configuration of the controllers that have the robot, whoever had it meanwhile."""
+        return self._configs[self.host]
+
+    @config.setter
+    def config(self, config: RunConfig) -> None:
+        self._configs[self.host] = config
 
     def members(self) -> list[HostedController]:
         """The controllers and sub-controllers of `host`."""
@@ -141,9 +154,11 @@ class Operation:
         if causes:
             raise NotWell(causes)
         old = self._loop.host
+        config = self.config
         new = ControllerHost(
-            make_controllers(self.config), self._hardware.body, self.config.time_step, old.os
+            make_controllers(config), self._hardware.body, config.time_step, old.os
         )
+        self._configs[new] = config
 
         def restart() -> None:
             self._hardware.open(new.request())
@@ -188,8 +203,8 @@ class Operation:
         """
         self._demand_control()
         # They may have been stopped while the new ones were brought up.
-        self.swapper.swap(make_controllers(config), permit=self._demand_control)
-        self.config = config
+        transition = self.swapper.swap(make_controllers(config), permit=self._demand_control)
+        self._configs[transition.new] = config
 
     def update_options(self, name: str, options: Mapping[str, Any]) -> None:
         """Give a controller other options between two ticks.

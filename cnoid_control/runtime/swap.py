@@ -22,6 +22,10 @@ class HotSwap:
     does not wait for them; stop() and unconfigure() of the one that goes run in a thread of their
     own, after the last tick in which it was called. Whatever the new one does wrong, the old one
     has the robot in every tick.
+
+    Attributes:
+        duration: time in which commands move from the old controllers' to the new ones' [s].
+        given_up: told why, in any thread, when new ones do not have the robot in the end.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class HotSwap:
             driving: told the hosts that may have the robot, when a swap begins and when it ends.
         """
         self.duration = duration
+        self.given_up: Callable[[CnoidControlError], None] = lambda error: None
         self._driving = driving
         self._loop = loop
         self._holding = holding or SafeStateParameters()
@@ -106,7 +111,7 @@ class HotSwap:
         duration: float | None = None,
         timeout: float = 5.0,
         permit: Callable[[], None] = lambda: None,
-    ) -> None:
+    ) -> Transition:
         """Begin a swap and wait for the new ones' first good tick; not from the loop's thread.
 
         Args:
@@ -114,6 +119,9 @@ class HotSwap:
             duration: time of the change of commands [s]; the usual one where None.
             timeout: longest wait for the first tick [s].
             permit: called when they are ready; raises where they may not take over any more.
+
+        Returns:
+            The transition, as `begin` does.
 
         Raises:
             SwapFailed: they could not take over; the old ones go on.
@@ -126,6 +134,7 @@ class HotSwap:
                 raise SwapFailed(name, LoopStands(2.0 * timeout))
         if transition.error is not None:
             raise SwapFailed(name, transition.error) from transition.error
+        return transition
 
     def _bring_up(self, controllers: Sequence[HostedController], name: str) -> ControllerHost:
         loop = self._loop
@@ -152,6 +161,8 @@ class HotSwap:
             winner, loser = loser, winner
         try:
             self._driving(winner)
+            if transition.error is not None:
+                self.given_up(transition.error)
             loser.stop()
             loser.unconfigure()
         finally:

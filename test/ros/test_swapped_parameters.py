@@ -69,3 +69,32 @@ def test_one_mailbox_that_cannot_be_bridged_leaves_the_others_alone(served: Serv
     served.node._bridge.open(mailboxes)
     topics = [subscription.topic_name for subscription in served.node._bridge._subscriptions]
     assert topics == ['/cnoid_control/targets']
+
+
+def test_controllers_that_fail_late_are_not_told_to_have_the_robot(served: ServedNode) -> None:
+    """Configuration, parameter and mailboxes are those of the ones that have it again."""
+    operation = served.session.operation
+    mailboxes = operation.mailboxes()
+    assert swap(served, 'Late') == (True, '')
+    served.rig.wait(lambda: shown(served) == HOLD)
+    assert operation.config.parameters.controller == HOLD
+    assert operation.mailboxes() == mailboxes
+    assert served.trigger('stop')[0]
+    assert served.trigger('reset') == (True, 'running')
+    assert [one.name for one in served.session.loop.host.controllers] == ['hold']
+    # One that does take over is told to have it to the end.
+    assert swap(served, 'Other') == (True, '')
+    served.rig.wait(lambda: served.session.loop.transition is None)
+    assert operation.config.parameters.controller == 'ros_controllers:Other'
+
+
+def test_a_reset_in_a_swap_starts_those_that_were_taking_over(served: ServedNode) -> None:
+    """They had begun when the robot was stopped."""
+    task = served.set('swap_time', 60.0)
+    served.rig.wait(task.done)
+    assert swap(served, 'Other') == (True, '')
+    assert served.trigger('stop')[0]
+    assert served.session.loop.transition is not None
+    assert served.trigger('reset') == (True, 'running')
+    assert [one.name for one in served.session.loop.host.controllers] == ['other']
+    assert shown(served) == 'ros_controllers:Other'
