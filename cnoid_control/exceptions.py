@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 class CnoidControlError(Exception):
@@ -13,3 +13,17 @@ def choices(names: Iterable[object]) -> str:
     """Text that lists the valid choices of an error message, in their own order."""
     listed = ', '.join(str(name) for name in names)
     return f'choose from: {listed}' if listed else 'there is none to choose from'
+
+
+def in_words(value: object, to_text: Callable[[object], str] = str) -> str:
+    """Text of something that a controller has made, whatever its own methods do."""
+    try:
+        return f'{to_text(value)}'
+    except BaseException:
+        # Ctrl-C, too: what is put into words here ends the run already.
+        return f'({type(value).__name__} that cannot be put into words)'
+
+
+def describe(error: BaseException) -> str:
+    """Class and text of an exception, in one line of a message."""
+    return f'{type(error).__name__}: {in_words(error)}'

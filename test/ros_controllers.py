@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass
 
@@ -115,3 +116,65 @@ class Balanced(Hold):
         """Enable the gyro, too."""
         io.enable_input(io.body.find_device(Imu, 'gyro'))
         return super().initialize(io)
+
+
+class Gated(Hold):
+    """Waits, without a word to the interpreter, in the phase that is closed until it opens."""
+
+    closed = ''
+    is_waiting = threading.Event()
+    opened = threading.Event()
+
+    @classmethod
+    def close(cls, phase):
+        """Have all instances wait in this phase from now on."""
+        cls.opened.clear()
+        cls.is_waiting.clear()
+        cls.closed = phase
+
+    @classmethod
+    def open(cls):
+        """Let all of them go on."""
+        cls.closed = ''
+        cls.opened.set()
+
+    def _pass(self, phase):
+        if self.closed == phase:
+            self.is_waiting.set()
+            self.opened.wait()
+
+    def configure(self, config):
+        """Configure."""
+        self._pass('configure')
+        return super().configure(config)
+
+    def control(self):
+        """One tick."""
+        self._pass('control')
+        return super().control()
+
+
+class Later(Gated):
+    """The same under another name, to be swapped to."""
+
+
+class Unfed(Hold):
+    """Wants messages by a name that no topic can have."""
+
+    def initialize(self, io):
+        """Ask for a mailbox."""
+        io.mailbox('set point', Value)
+        return super().initialize(io)
+
+
+class Late(Hold):
+    """Fails when it has the robot for some ticks."""
+
+    ticks = 0
+
+    def control(self):
+        """One tick."""
+        self.ticks += 1
+        if self.ticks > 3:
+            raise RuntimeError('a late bug')
+        return super().control()

@@ -134,6 +134,7 @@ class ControllerIO(ControllerConfig):
 
         Raises:
             MailboxConflict: there is one of that name for another kind.
+            MailboxNotATopic: what would feed it is no topic name.
         """
         found = self.mailboxes.get(name)
         if found is None:

@@ -69,3 +69,15 @@ class MailboxConflict(ControllerError):
     def __init__(self, name: str, first: type, second: type) -> None:
         """Name the mailbox and both kinds."""
         super().__init__(f'mailbox {name!r} takes {first.__name__} already, not {second.__name__}')
+
+
+class MailboxNotATopic(ControllerError):
+    """A mailbox that no ROS topic can feed."""
+
+    def __init__(self, name: str, topic: str) -> None:
+        """Name the mailbox, the topic and the rule that it breaks."""
+        super().__init__(
+            f'mailbox {name!r}: {topic!r} is no topic name; it consists of letters, digits and '
+            "underscores, in parts that '/' separates and that no digit begins, and may begin "
+            "with '~/' or '/'"
+        )

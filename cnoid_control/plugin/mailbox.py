@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from cnoid_control.plugin.exceptions import MailboxNotATopic
 from cnoid_control.plugin.messages import Message
 
 MessageT = TypeVar('MessageT', bound=Message)
+TOPIC_NAME = re.compile(r'(~?/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 
 
 class Mailbox(Generic[MessageT]):
@@ -29,10 +32,17 @@ class Mailbox(Generic[MessageT]):
     taken: Callable[[MessageT], None] | None = None
 
     def __init__(self, name: str, kind: type[MessageT], topic: str = '', depth: int = 16) -> None:
-        """Make an empty mailbox; beyond `depth` the oldest messages fall out."""
+        """Make an empty mailbox; beyond `depth` the oldest messages fall out.
+
+        Raises:
+            MailboxNotATopic: what would feed it is no topic name.
+        """
         self.name = name
         self.kind = kind
         self.topic = topic or f'~/{name}'
+        # Said where the controller asks for it, not when the robot is already the controller's.
+        if TOPIC_NAME.fullmatch(self.topic) is None:
+            raise MailboxNotATopic(name, self.topic)
         # A deque's append and popleft are atomic: no lock is taken in the control loop.
         self._messages: deque[MessageT] = deque(maxlen=depth)
         self._last_time = float('-inf')

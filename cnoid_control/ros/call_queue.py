@@ -22,7 +22,10 @@ class CallQueue:
         return bool(self._calls)
 
     def add(self, function: Callable[[], ResultT]) -> Future[ResultT]:
-        """Have a function run; from any thread. The future gets what it returns or raises."""
+        """Have a function run; from any thread. The future gets what it returns or raises.
+
+        As long as it has not begun, the future can be cancelled: then it is never run.
+        """
         future: Future[ResultT] = Future()
         self._calls.append((function, future))
         return future
@@ -31,6 +34,8 @@ class CallQueue:
         """Run what waits, in the order in which it was added; in the loop's thread."""
         while self._calls:
             function, future = self._calls.popleft()
+            if not future.set_running_or_notify_cancel():
+                continue
             try:
                 future.set_result(function())
             except Exception as error:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from cnoid_control.exceptions import describe
 from cnoid_control.ros.activity_watch import ActivityWatch
 from cnoid_control.ros.command_encoder import JointStateEncoder
 from cnoid_control.ros.command_outlet import COMMAND_QOS
-from cnoid_control.ros.fast_path import Outbox
+from cnoid_control.ros.fast_path import GONE, Outbox
 from cnoid_control.ros.loop_statistics import LoopStatistics
 from cnoid_control.ros.robot_reader import are_different
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
@@ -57,7 +57,8 @@ class CommandMonitor:
         self._node = node
         self._hardware = hardware
         self._guard = guard
-        self._timer: Any = None
+        self._watch: threading.Thread | None = None
+        self._end_watch = threading.Event()
         self._is_heard = True
         # When the joint states had one publisher last, steady clock [s].
         self._alone = time.monotonic()
@@ -69,9 +70,12 @@ class CommandMonitor:
         self._hardware.while_waiting = self.beat
         self._is_heard = True
         self._guard.subscribers_found(True)
-        self._timer = self._node.create_timer(
-            PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        # The node's executor may be busy with controllers that take their time.
+        self._end_watch = threading.Event()
+        self._watch = threading.Thread(
+            target=self._keep_looking, args=(self._end_watch,), name='topics', daemon=True
         )
+        self._watch.start()
         given = self._hardware.parameters
         if given.controller_manager:
             # Also where none was found: one that shows itself later has a word to say. Where its
@@ -83,9 +87,10 @@ class CommandMonitor:
 
     def stop(self) -> None:
         """Watch no more."""
-        if self._timer is not None:
-            self._node.destroy_timer(self._timer)
-            self._timer = None
+        if self._watch is not None:
+            self._end_watch.set()
+            self._watch.join()
+            self._watch = None
         if self._activity is not None:
             self._activity.close()
             self._activity = None
@@ -119,6 +124,17 @@ class CommandMonitor:
     def beat(self) -> None:
         """Show the last commands again: no state has come, but the loop is alive."""
         self._outbox.send(self._encoder.encode(self._hardware.stamp))
+
+    def _keep_looking(self, end: threading.Event) -> None:
+        while not end.wait(PERIOD):
+            try:
+                self._look()
+            except GONE:
+                # The context is lost: the loop finds that out itself.
+                return
+            except Exception as error:
+                self._guard.trip('topics', 'safe', f'topics cannot be watched: {describe(error)}')
+                return
 
     def _look(self) -> None:
         hardware = self._hardware

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +12,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin.exceptions import UnknownController
 from cnoid_control.plugin.registry import (
@@ -21,6 +22,7 @@ from cnoid_control.plugin.registry import (
     is_file_plugin,
 )
 from cnoid_control.ros.exceptions import FilePluginRefused, FixedParameter
+from cnoid_control.ros.fast_path import GONE
 from cnoid_control.ros.node_keys import CONTROL_KEYS, NODE_KEYS
 from cnoid_control.ros.node_parameters import NodeParameters
 from cnoid_control.ros.operation import Operation
@@ -56,6 +58,8 @@ class ConfigParameters:
         self._declare(Ros2ControlParameters, 'hardware.ros2_control.')
         self._declare_controller(plain_value(node.get_parameter('controller')))
         node.add_on_set_parameters_callback(self._on_set)
+        self._given_up: CnoidControlError | None = None
+        self._guard = node.create_guard_condition(self._go_back)
 
     @property
     def autostart(self) -> bool:
@@ -74,6 +78,7 @@ class ConfigParameters:
         """Apply changes to these controllers from now on; `swapped` is called after each swap."""
         self._operation = operation
         self._swapped = swapped
+        operation.swapper.given_up = self._tell
         for member in operation.members():
             self._sections.add(member.name)
             self._declare(type(member.controller).Parameters, f'{member.name}.')
@@ -134,8 +139,7 @@ class ConfigParameters:
             return SetParametersResult(successful=False, reason=str(error))
         except Exception as error:
             # A controller may refuse options with whatever it likes.
-            reason = f'{type(error).__name__}: {error}'
-            return SetParametersResult(successful=False, reason=reason)
+            return SetParametersResult(successful=False, reason=describe(error))
         return SetParametersResult(successful=True)
 
     def _apply(self, changes: dict[str, Any]) -> None:
@@ -148,17 +152,47 @@ class ConfigParameters:
         fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
         if fixed:
             raise FixedParameter(fixed[0])
-        if 'controller' in changes and changes['controller'] != present.get('controller'):
+        has = operation.config.parameters.controller
+        if changes.get('controller', has) != has:
             if not operation.is_active:
                 raise FixedParameter('controller')
             if is_file_plugin(config.parameters.controller) and not own.allow_file_plugins:
                 raise FilePluginRefused(config.parameters.controller)
             operation.swap(config)
-            self.attach(operation, self._swapped)
-            self._swapped()
+            self._follow(operation)
         else:
             self._update_options(operation, config, touched)
         operation.swapper.duration = own.swap_time
+
+    def _tell(self, error: CnoidControlError) -> None:
+        """Have the executor look who has the robot; from any thread."""
+        self._given_up = error
+        # At the end the node may be gone.
+        with contextlib.suppress(*GONE):
+            self._guard.trigger()
+
+    def _go_back(self) -> None:
+        """Tell by the parameter who has the robot, where others have lost it again."""
+        operation = self._operation
+        if operation is None:
+            return
+        lost = plain_value(self._node.get_parameter('controller'))
+        has = operation.config.parameters.controller
+        if lost == has:
+            return
+        self._node.get_logger().error(
+            f'controller: {has!r} has the robot again, {lost!r} was given up: {self._given_up}'
+        )
+        self._node.set_parameters([Parameter('controller', value=has)])
+        self._follow(operation)
+
+    def _follow(self, operation: Operation) -> None:
+        """Serve the controllers that have the robot now: what fails here cannot be refused."""
+        try:
+            self.attach(operation, self._swapped)
+            self._swapped()
+        except Exception as error:
+            self._node.get_logger().warning(f'after a swap: {describe(error)}')
 
     def _update_options(self, operation: Operation, config: RunConfig, touched: set[str]) -> None:
         for name in sorted(touched - NODE_KEYS):

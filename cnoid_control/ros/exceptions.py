@@ -159,6 +159,30 @@ class NotActive(RosError):
     """Something was asked for that the present state does not allow."""
 
 
+class LoopDidNotCome(RosError):
+    """The loop has not come to what it was to do between two ticks; it will not do it."""
+
+    def __init__(self, patience: float) -> None:
+        """Say how long it was waited for [s]."""
+        super().__init__(f'the loop did not come to it in {patience:g} s; nothing has changed')
+
+
+class LoopDidNotReturn(RosError):
+    """The loop has begun what it was to do between two ticks, and is not done with it."""
+
+    def __init__(self, patience: float) -> None:
+        """Say how long it was waited for [s]."""
+        super().__init__(f'the loop has begun it and was not done with it in {patience:g} s')
+
+
+class StoppedMeanwhile(RosError):
+    """A stop that was asked for while a reset was under way."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        """Name the stops."""
+        super().__init__(f'the safe state goes on: {"; ".join(reasons)} after the reset had begun')
+
+
 class NotWell(RosError):
     """The safe state was to be left while its cause, or another one, is still there."""
 

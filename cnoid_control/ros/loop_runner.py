@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import TimeoutError as NoAnswer
+from concurrent.futures import wait
 from typing import TypeVar
 
 from cnoid_control.ros.call_queue import CallQueue
+from cnoid_control.ros.exceptions import LoopDidNotCome, LoopDidNotReturn
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.collector_rest import CollectorRest
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 
 ResultT = TypeVar('ResultT')
-CALL_TIMEOUT = 5.0
+# Longest wait for the thread to end [s].
+END_TIMEOUT = 5.0
 
 
 class LoopRunner:
@@ -22,7 +24,10 @@ class LoopRunner:
 
     Attributes:
         error: what ended the last thread against its will; None for nothing.
+        patience: longest wait for the loop to come to a function, and then to be done with it [s].
     """
+
+    patience = 5.0
 
     def __init__(
         self,
@@ -81,26 +86,30 @@ class LoopRunner:
         if self._thread is None:
             return
         if threading.current_thread() is not self._thread:
-            self._thread.join(CALL_TIMEOUT)
+            self._thread.join(END_TIMEOUT)
         self._loop.stop_monitor()
         self._rest.end()
         self._calls.run_all()
 
-    def call(self, function: Callable[[], ResultT], timeout: float = CALL_TIMEOUT) -> ResultT:
+    def call(self, function: Callable[[], ResultT]) -> ResultT:
         """Run a function between two ticks and give back its result; at once when none runs.
 
         Raises:
-            TimeoutError: the loop did not come to it in time.
+            LoopDidNotCome: the loop did not come to it in time, and never will.
+            LoopDidNotReturn: the loop has begun it and is not done with it in time.
             Exception: what the function raised.
         """
         if not self.is_running or threading.current_thread() is self._thread:
             return function()
         future = self._calls.add(function)
-        try:
-            return future.result(timeout)
-        except NoAnswer as error:
-            # Before Python 3.11 it is not the TimeoutError that everybody knows.
-            raise TimeoutError(f'the loop did not come to it in {timeout:g} s') from error
+        wait([future], self.patience)
+        # Who is told that it has failed must not see it take effect later.
+        if future.cancel():
+            raise LoopDidNotCome(self.patience)
+        wait([future], self.patience)
+        if not future.done():
+            raise LoopDidNotReturn(self.patience)
+        return future.result()
 
     def _run(self, stop: threading.Event) -> None:
         try:

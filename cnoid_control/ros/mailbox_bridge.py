@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.plugin.follow_trajectory import FollowTrajectory
 from cnoid_control.plugin.mailbox import Mailbox
 from cnoid_control.plugin.messages import (
@@ -44,15 +44,26 @@ class MailboxBridge:
         self._trajectories: list[TrajectoryInterface] = []
 
     def open(self, mailboxes: Iterable[Mailbox[Any]]) -> None:
-        """Bridge these mailboxes and no others any more."""
+        """Bridge these mailboxes and no others any more.
+
+        What cannot be bridged is left out with a warning: the controllers have the robot already.
+        """
         self.close()
         for mailbox in mailboxes:
-            if mailbox.kind is Trigger:
-                self._serve(mailbox)
-            elif mailbox.kind is FollowTrajectory:
-                self._trajectories.append(TrajectoryInterface(self._node, mailbox))
-            elif mailbox.kind in CONVERTERS:
-                self._subscribe(mailbox)
+            try:
+                self._bridge(mailbox)
+            except Exception as error:
+                self._node.get_logger().warning(
+                    f'mailbox {mailbox.name!r} gets nothing from ROS: {describe(error)}'
+                )
+
+    def _bridge(self, mailbox: Mailbox[Any]) -> None:
+        if mailbox.kind is Trigger:
+            self._serve(mailbox)
+        elif mailbox.kind is FollowTrajectory:
+            self._trajectories.append(TrajectoryInterface(self._node, mailbox))
+        elif mailbox.kind in CONVERTERS:
+            self._subscribe(mailbox)
 
     def close(self) -> None:
         """Bridge nothing any more."""

@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.ros.config_parameters import ConfigParameters
 from cnoid_control.ros.control_session import ControlSession
 from cnoid_control.ros.diagnostics import Diagnostics
@@ -26,6 +26,7 @@ from cnoid_control.ros.node_arguments import wanted_priority
 from cnoid_control.ros.node_diagnostics import NodeDiagnostics
 from cnoid_control.ros.operation import Operation
 from cnoid_control.ros.scheduling import request_realtime
+from cnoid_control.ros.stop_server import StopServer
 from cnoid_control.ros.stop_signals import catch_stop_signals, ignore_stop_signals
 
 SUCCESS = TransitionCallbackReturn.SUCCESS
@@ -61,29 +62,40 @@ class ControlNode(LifecycleNode):
         self.options = ConfigParameters(self)
         watch = NodeDiagnostics(lambda: self.session)
         self._diagnostics = Diagnostics(self, watch.collect, watch.statistics)
-        for name, action in (
-            ('pause', lambda operation: operation.pause()),
-            ('resume', lambda operation: operation.resume()),
-            ('stop', lambda operation: operation.stop('stopped by ~/stop')),
-            ('reset', lambda operation: self._reset(operation)),
-            ('estop', lambda operation: operation.stop('emergency stop by ~/estop', estop=True)),
-        ):
-            self._serve(name, action)
+        self._serve('pause', lambda operation: operation.pause())
+        self._serve('resume', lambda operation: operation.resume())
+        self._serve('reset', self._reset)
+        self._stops = StopServer(
+            self,
+            {
+                'stop': self._answer('stop', lambda one: one.stop('stopped by ~/stop')),
+                'estop': self._answer(
+                    'estop', lambda one: one.stop('emergency stop by ~/estop', estop=True)
+                ),
+            },
+        )
 
     def _serve(self, name: str, action: Callable[[Operation], None]) -> None:
+        self.create_service(Trigger, f'~/{name}', self._answer(name, action))
+
+    def _answer(self, name: str, action: Callable[[Operation], None]) -> Callable[[Any, Any], Any]:
         def answer(request: Any, response: Any) -> Any:
+            # Another thread may clean the node up meanwhile.
+            session = self.session
             try:
-                if self.session is None:
+                if session is None:
                     raise CnoidControlError('the node is not configured')
-                action(self.session.operation)
+                action(session.operation)
                 response.success = True
-                response.message = self.session.safe_state.reason or 'running'
-            except (CnoidControlError, TimeoutError) as error:
-                response.message = str(error)
-                self.get_logger().warning(f'~/{name}: {error}')
+                response.message = session.safe_state.reason or 'running'
+            except Exception as error:
+                # Whatever it is, it is for who has asked: the node goes on.
+                said = isinstance(error, CnoidControlError)
+                response.message = str(error) if said else describe(error)
+                self.get_logger().warning(f'~/{name}: {response.message}')
             return response
 
-        self.create_service(Trigger, f'~/{name}', answer)
+        return answer
 
     def _reset(self, operation: Operation) -> None:
         operation.reset()
@@ -167,7 +179,7 @@ class ControlNode(LifecycleNode):
             self.problem = f'cannot {what}: {error}'
             result = FAILURE
         except Exception as error:
-            self.problem = f'cannot {what}: {type(error).__name__}: {error}'
+            self.problem = f'cannot {what}: {describe(error)}'
             result = TransitionCallbackReturn.ERROR
         else:
             self.problem = ''
@@ -215,6 +227,11 @@ class ControlNode(LifecycleNode):
             self.context.try_shutdown()
             self._transition.acquire()
         self._close()
+
+    def destroy_node(self) -> None:
+        """Serve no more and remove everything."""
+        self._stops.close()
+        super().destroy_node()
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -273,7 +290,7 @@ def run_node(node: ControlNode, stop: threading.Event) -> int:
     except ExternalShutdownException:
         status = EXIT_CONTEXT_LOST
     except Exception as error:
-        node.get_logger().fatal(f'{type(error).__name__}: {error}')
+        node.get_logger().fatal(describe(error))
         status = EXIT_FAILED
     node.finish()
     with contextlib.suppress(*GONE):

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.parameters.exceptions import MissingParameter
 from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.ros.exceptions import NotActive, NotWell
+from cnoid_control.ros.exceptions import LoopDidNotReturn, NotActive, NotWell, StoppedMeanwhile
 from cnoid_control.ros.loop_runner import LoopRunner
 from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
 from cnoid_control.runtime.assembly import make_controllers
 from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.exceptions import ControllerRaised
 from cnoid_control.runtime.guarded_loop import GuardedLoop
 from cnoid_control.runtime.host import ControllerHost
 from cnoid_control.runtime.hosted_controller import HostedController
@@ -29,7 +31,6 @@ class Operation:
     """Holds, stops, restarts, swaps and tunes the controllers; not from the loop's thread.
 
     Attributes:
-        config: the configuration of the controllers that have the robot.
         swapper: lets others take over.
     """
 
@@ -50,12 +51,14 @@ class Operation:
             runner: its thread.
             swapper: swaps its controllers.
         """
-        self.config = config
         self.swapper = swapper
         self._loop = loop
+        self._configs = WeakKeyDictionary({loop.host: config})
         self._safe_state = loop.safe_state
         self._hardware = hardware
         self._runner = runner
+        # Reasons of the stops since the last reset began, and whether they are emergency stops.
+        self._stops: list[tuple[str, bool]] = []
 
     @property
     def is_active(self) -> bool:
@@ -64,9 +67,22 @@ class Operation:
 
     @property
     def host(self) -> ControllerHost:
-        """The controllers that have the robot, or are about to."""
+        """The controllers that have the robot, or have begun to take over."""
         transition = self._loop.transition
-        return self._loop.host if transition is None else transition.new
+        if transition is None:
+            return self._loop.host
+        if transition.winner is not None:
+            return transition.winner
+        return transition.new if transition.begun.is_set() else transition.old
+
+    @property
+    def config(self) -> RunConfig:
+        """The configuration of the controllers that have the robot, whoever had it meanwhile."""
+        return self._configs[self.host]
+
+    @config.setter
+    def config(self, config: RunConfig) -> None:
+        self._configs[self.host] = config
 
     def members(self) -> list[HostedController]:
         """The controllers and sub-controllers of `host`."""
@@ -108,6 +124,7 @@ class Operation:
     def stop(self, reason: str, estop: bool = False) -> None:
         """Enter the safe state; an emergency stop overrules everything."""
         self._demand_active()
+        self._remember_stop(reason, estop)
         self._loop.request_safe_state(reason, estop)
         # The loop's thread may be held up by a controller: whoever ticks takes it.
         deadline = time.monotonic() + STOP_TIMEOUT
@@ -116,39 +133,63 @@ class Operation:
                 raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
             time.sleep(STOP_POLL)
 
+    def _remember_stop(self, reason: str, estop: bool) -> None:
+        if (reason, estop) not in self._stops:
+            self._stops.append((reason, estop))
+
     def reset(self) -> None:
         """Leave the safe state: fresh controllers take over from the measured state.
 
-        Takers of commands that were deactivated in the meantime are activated again.
+        Takers of commands that were deactivated in the meantime are activated again. A stop that
+        is asked for after the reset has begun overrules it.
 
         Raises:
             CnoidControlError: they cannot; the safe state goes on.
         """
         self._demand_active()
+        self._stops.clear()
         if not self._safe_state.is_engaged:
             return
         causes = self._loop.guard.too_old()
         if causes:
             raise NotWell(causes)
         old = self._loop.host
+        config = self.config
         new = ControllerHost(
-            make_controllers(self.config), self._hardware.body, self.config.time_step, old.os
+            make_controllers(config), self._hardware.body, config.time_step, old.os
         )
+        self._configs[new] = config
         try:
             new.configure()
             new.initialize(aside=True)
             new.start()
             # The takers of commands may have been deactivated, or be others now.
             self._hardware.prepare(new.request())
+            self._runner.call(lambda: self._restart(new))
+        except LoopDidNotReturn:
+            # It may still have its way, when nobody expects it any more.
+            self._remember_stop('a reset was given up', False)
+            raise
         except Exception:
             new.stop()
             new.unconfigure()
             raise
-
-        self._runner.call(lambda: self._loop.restart(new))
         self.swapper.driving(new)
         old.stop()
         old.unconfigure()
+        self._demand_no_stop()
+
+    def _restart(self, new: ControllerHost) -> None:
+        """Restart, in the loop's thread; the next tick is in the safe state if a stop came."""
+        self._demand_no_stop()
+        self._loop.restart(new)
+        # What had been found before was forgotten: a stop that came just now among it.
+        for reason, estop in list(self._stops):
+            self._safe_state.enter(reason, estop)
+
+    def _demand_no_stop(self) -> None:
+        if self._stops:
+            raise StoppedMeanwhile([reason for reason, _ in self._stops])
 
     def swap(self, config: RunConfig) -> None:
         """Have the controllers of another configuration take over.
@@ -157,8 +198,9 @@ class Operation:
             CnoidControlError: they cannot; the old ones go on.
         """
         self._demand_control()
-        self.swapper.swap(make_controllers(config))
-        self.config = config
+        # They may have been stopped while the new ones were brought up.
+        transition = self.swapper.swap(make_controllers(config), permit=self._demand_control)
+        self._configs[transition.new] = config
 
     def update_options(self, name: str, options: Mapping[str, Any]) -> None:
         """Give a controller other options between two ticks.
@@ -178,7 +220,13 @@ class Operation:
         checked: Any = parse_parameters(schema, options, member.name)
 
         def update() -> None:
-            member.controller.update_parameters(checked)
+            try:
+                member.controller.update_parameters(checked)
+            except Exception:
+                raise
+            except BaseException as error:
+                # One that leaves the program must not take the loop along.
+                raise ControllerRaised(member.name, 'update_parameters', None, error) from error
             member.parameters = checked
 
         self._runner.call(lambda: self._loop.watched(update))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe, in_words
 
 
 class ControllerFailed(CnoidControlError):
@@ -40,7 +40,7 @@ class ControllerRaised(ControllerFailed):
         self, controller: str, phase: str, tick: int | None, error: BaseException
     ) -> None:
         """Name the controller, the phase, the tick and the exception."""
-        super().__init__(controller, phase, tick, f'raised {type(error).__name__}: {error}')
+        super().__init__(controller, phase, tick, f'raised {describe(error)}')
 
 
 class ResultNotBool(ControllerFailed):
@@ -48,8 +48,9 @@ class ResultNotBool(ControllerFailed):
 
     def __init__(self, controller: str, phase: str, tick: int | None, result: object) -> None:
         """Name the controller, the phase, the tick and what was returned."""
+        shown = in_words(result, repr)
         super().__init__(
-            controller, phase, tick, f'returned {result!r}; it must return True or False'
+            controller, phase, tick, f'returned {shown}; it must return True or False'
         )
 
 

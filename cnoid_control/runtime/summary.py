@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cnoid_control.exceptions import describe
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.hosted_controller import HostedController
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
@@ -53,7 +54,7 @@ def _report(hosted: HostedController) -> Any:
         return hosted.controller.report()
     except Exception as error:
         # A run that went well must not end without a summary.
-        return {'error': f'report() raised {type(error).__name__}: {error}'}
+        return {'error': f'report() raised {describe(error)}'}
 
 
 def _plain(value: Any) -> Any:

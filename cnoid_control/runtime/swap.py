@@ -26,6 +26,7 @@ class HotSwap:
     Attributes:
         duration: time in which commands move from the old controllers' to the new ones' [s].
         driving: told the hosts that may have the robot.
+        given_up: told why, in any thread, when new ones do not have the robot in the end.
     """
 
     def __init__(
@@ -45,18 +46,23 @@ class HotSwap:
         """
         self.duration = duration
         self.driving = driving
+        self.given_up: Callable[[CnoidControlError], None] = lambda error: None
         self._loop = loop
         self._holding = holding or SafeStateParameters()
         self._lock = threading.Lock()
 
     def begin(
-        self, controllers: Sequence[HostedController], duration: float | None = None
+        self,
+        controllers: Sequence[HostedController],
+        duration: float | None = None,
+        permit: Callable[[], None] = lambda: None,
     ) -> Transition:
         """Bring controllers up and have them take over from the next tick on.
 
         Args:
             controllers: the new ones; nothing was called on them yet.
             duration: time of the change of commands [s]; the usual one where None.
+            permit: called when they are ready; raises where they may not take over any more.
 
         Returns:
             The transition: `begun` is set after the first good tick, `ended` at its end; `error`
@@ -89,6 +95,7 @@ class HotSwap:
                 self.duration if duration is None else duration,
             )
             try:
+                permit()
                 transition.prepare()
             except CnoidControlError as error:
                 new.stop()
@@ -104,18 +111,23 @@ class HotSwap:
         controllers: Sequence[HostedController],
         duration: float | None = None,
         timeout: float = 5.0,
-    ) -> None:
+        permit: Callable[[], None] = lambda: None,
+    ) -> Transition:
         """Begin a swap and wait for the new ones' first good tick; not from the loop's thread.
 
         Args:
             controllers: the new ones; nothing was called on them yet.
             duration: time of the change of commands [s]; the usual one where None.
             timeout: longest wait for the first tick [s].
+            permit: called when they are ready; raises where they may not take over any more.
+
+        Returns:
+            The transition, as `begin` does.
 
         Raises:
             SwapFailed: they could not take over; the old ones go on.
         """
-        transition = self.begin(controllers, duration)
+        transition = self.begin(controllers, duration, permit)
         name = controllers[0].name
         if not transition.begun.wait(timeout):
             transition.withdraw(LoopStands(timeout))
@@ -123,6 +135,7 @@ class HotSwap:
                 raise SwapFailed(name, LoopStands(2.0 * timeout))
         if transition.error is not None:
             raise SwapFailed(name, transition.error) from transition.error
+        return transition
 
     def _bring_up(self, controllers: Sequence[HostedController], name: str) -> ControllerHost:
         loop = self._loop
@@ -150,6 +163,8 @@ class HotSwap:
         try:
             if not transition.superseded:
                 self.driving(winner)
+            if transition.error is not None:
+                self.given_up(transition.error)
             loser.stop()
             loser.unconfigure()
         finally:

@@ -11,7 +11,7 @@ from fake_hardware import two_joint_body
 from cnoid_control import ControllerIO, StateFlag
 from cnoid_control.body import Body, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.plugin.exceptions import ForeignLink, MailboxConflict
+from cnoid_control.plugin.exceptions import ForeignLink, MailboxConflict, MailboxNotATopic
 from cnoid_control.plugin.messages import Trigger, Value
 
 
@@ -110,6 +110,20 @@ def test_mailbox_is_the_same_for_the_same_name(io):
     assert io.mailbox('speed', Value) is box
     with pytest.raises(MailboxConflict, match="'speed' takes Value already, not Trigger"):
         io.mailbox('speed', Trigger)
+
+
+@pytest.mark.parametrize(
+    ('name', 'topic'),
+    [('set point', ''), ('speed', '1/speed'), ('speed', 'a//b'), ('speed', '~speed'), ('', '')],
+)
+def test_mailboxes_that_no_topic_can_feed_are_refused(io, name, topic):
+    """The mailbox, the topic and the rule are named, and there is no such mailbox."""
+    shown = topic or f'~/{name}'
+    with pytest.raises(MailboxNotATopic, match=f"mailbox '{name}': '{shown}' is no topic name"):
+        io.mailbox(name, Value, topic)
+    assert io.mailboxes == {}
+    for good in ('', 'speed', '/left/speed', '~/speed_2'):
+        assert io.mailbox(f'speed{len(io.mailboxes)}', Value, good).topic.endswith(good)
 
 
 def test_log_keeps_a_copy(io):

@@ -36,3 +36,15 @@ def test_what_a_function_raises_is_its_callers():
     with pytest.raises(ZeroDivisionError):
         bad.result(0)
     assert good.result(0) == 2
+
+
+def test_what_is_cancelled_is_never_run():
+    """Not even when the loop comes to it later; the others are run all the same."""
+    calls = CallQueue()
+    ran = []
+    given_up = calls.add(lambda: ran.append('late'))
+    kept = calls.add(lambda: ran.append('in time'))
+    assert given_up.cancel()
+    calls.run_all()
+    assert ran == ['in time']
+    assert kept.done()

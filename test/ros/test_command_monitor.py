@@ -1,5 +1,7 @@
 """What the node watches at the other ends of its topics."""
 
+import threading
+
 import pytest
 from rclpy.node import Node
 from robot_rig import QOS, RobotRig
@@ -98,3 +100,30 @@ def test_the_loop_looks_itself_while_nobody_receives_the_commands(rig, guard, mo
     monitor.after_tick(0.0)
     monitor.after_tick(0.0)
     assert guard.heard == [False] * 3 + [True]
+
+
+def test_it_looks_while_the_executor_is_busy(rig, guard, monitor):
+    """Controllers that are brought up in the node's executor do not make it blind."""
+    busy, free = threading.Event(), threading.Event()
+
+    def work():
+        busy.set()
+        free.wait(20.0)
+
+    rig.node.create_timer(0.001, work)
+    assert busy.wait(20.0)
+    monitor.start()
+    seen = len(guard.heard)
+    rig.wait(lambda: len(guard.heard) > seen)
+    assert not free.is_set()
+    free.set()
+
+
+def test_a_watch_that_fails_does_not_end_unnoticed(rig, guard, monitor):
+    """The robot is stopped: nobody would see any more what the watch is for."""
+    guard.subscribers_found = lambda receive: None if receive else 1 / 0
+    guard.trip = lambda *words: guard.trips.append(words)
+    monitor.start()
+    rig.wait(lambda: guard.trips)
+    assert guard.trips[0][:2] == ('topics', 'safe')
+    assert 'ZeroDivisionError' in guard.trips[0][2]

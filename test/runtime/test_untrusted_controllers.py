@@ -92,6 +92,21 @@ def end_generator(controller) -> bool:
     raise GeneratorExit
 
 
+class Unspeakable(Exception):
+    """Cannot be put into words."""
+
+    def __str__(self) -> str:
+        """Raise, as a mistake in a message does."""
+        return self.args[7]
+
+    __repr__ = __str__
+
+
+def be_unspeakable(controller) -> bool:
+    """Raise what raises again when it is shown."""
+    raise Unspeakable
+
+
 def interrupt(controller) -> bool:
     """Raise what Ctrl-C raises."""
     raise KeyboardInterrupt
@@ -120,7 +135,7 @@ def test_ctrl_c_is_no_fault_of_a_controller_but_in_other_threads() -> None:
 
 
 @pytest.mark.parametrize('phase', ['configure', 'initialize', 'start', 'control'])
-@pytest.mark.parametrize('act', [leave, recurse, divide, end_generator])
+@pytest.mark.parametrize('act', [leave, recurse, divide, end_generator, be_unspeakable])
 def test_exceptions_of_every_kind_are_named(phase: str, act) -> None:
     """A phase that raises, leaves the program or recurses is a failure with a name."""
     host, hardware = make_host(Misbehaving(phase, act))
@@ -130,7 +145,7 @@ def test_exceptions_of_every_kind_are_named(phase: str, act) -> None:
 
 
 @pytest.mark.parametrize('phase', ['configure', 'initialize', 'start', 'control'])
-@pytest.mark.parametrize('result', [None, 1, 'yes', np.ones(2), []])
+@pytest.mark.parametrize('result', [None, 1, 'yes', np.ones(2), [], Unspeakable()])
 def test_results_that_are_no_bool_are_refused(phase: str, result: object) -> None:
     """A result that is neither True nor False is a failure that shows it."""
     host, hardware = make_host(Misbehaving(phase, lambda controller: result))

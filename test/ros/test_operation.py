@@ -1,0 +1,145 @@
+"""What is asked of the node while it is busy, or while the loop is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('control_msgs.msg', reason='interfaces are not built')
+
+from robot_rig import RobotRig
+from ros_controllers import Gated
+from served_node import ServedNode
+
+
+@pytest.fixture
+def served(ros_context, tmp_path: Path) -> Iterator[ServedNode]:
+    """Return an active node whose controllers may be held up."""
+    Gated.open()
+    rig = RobotRig(ros_context)
+    made = ServedNode(rig, tmp_path, 'ros_controllers:Gated')
+    try:
+        made.activate()
+        yield made
+    finally:
+        Gated.open()
+        made.close()
+        rig.close()
+
+
+def hold_the_loop_up(served: ServedNode) -> None:
+    """Have the controller not come back, and the safe state entered."""
+    Gated.close('control')
+    served.rig.wait(lambda: served.session.safe_state.is_engaged)
+    served.session.runner.patience = 0.1
+
+
+def let_the_loop_go(served: ServedNode) -> None:
+    """Let the controller come back, and wait until the loop has done what waited for it."""
+    Gated.open()
+    served.session.runner.patience = 20.0
+    served.session.runner.call(lambda: None)
+
+
+def test_a_reset_that_has_failed_does_not_take_effect_later(served: ServedNode) -> None:
+    """An emergency stop after it stays, and the controllers that it had made are let go."""
+    hold_the_loop_up(served)
+    before = served.session.loop.host
+    success, reason = served.trigger('reset')
+    assert not success
+    assert 'the loop did not come to it' in reason
+    assert served.trigger('estop') == (True, 'emergency stop by ~/estop')
+    let_the_loop_go(served)
+    assert served.session.safe_state.is_estop
+    assert served.session.loop.host is before
+    assert served.trigger('reset') == (True, 'running')
+
+
+def test_a_pause_that_has_failed_does_not_take_effect_later(served: ServedNode) -> None:
+    """Nor do options."""
+    session = served.session
+    Gated.close('control')
+    assert Gated.is_waiting.wait(20.0)
+    session.runner.patience = 0.01
+    # Not in the safe state yet: the pause is let in.
+    assert not served.trigger('pause')[0]
+    task = served.set('gated.kp', 250.0)
+    served.rig.wait(task.done)
+    assert not task.result().successful
+    let_the_loop_go(served)
+    assert not session.safe_state.is_pause
+    assert served.controller.given.kp == 300.0
+
+
+def test_a_stop_overrules_a_reset_that_is_under_way(served: ServedNode) -> None:
+    """It is served while the reset brings controllers up, and these do not get the robot."""
+    assert served.trigger('stop') == (True, 'stopped by ~/stop')
+    before = served.session.loop.host
+    Gated.close('configure')
+    reset = served.ask('reset')
+    assert Gated.is_waiting.wait(20.0)
+    assert served.trigger('estop') == (True, 'emergency stop by ~/estop')
+    assert not reset.done()
+    Gated.open()
+    served.rig.wait(reset.done)
+    assert not reset.result().success
+    assert 'emergency stop by ~/estop after the reset had begun' in reset.result().message
+    assert served.session.safe_state.is_estop
+    assert served.session.loop.host is before
+    assert served.trigger('reset') == (True, 'running')
+
+
+def test_a_stop_overrules_a_swap_that_is_under_way(served: ServedNode) -> None:
+    """It is served while the new controllers are brought up, and these are let go again."""
+    Gated.close('configure')
+    swap = served.set('controller', 'ros_controllers:Later')
+    assert Gated.is_waiting.wait(20.0)
+    assert served.trigger('estop') == (True, 'emergency stop by ~/estop')
+    assert not swap.done()
+    Gated.open()
+    served.rig.wait(swap.done)
+    assert not swap.result().successful
+    assert 'in the safe state: emergency stop by ~/estop' in swap.result().reason
+    assert served.session.loop.transition is None
+
+
+def test_a_stop_in_the_moment_of_a_restart_is_not_forgotten(served: ServedNode) -> None:
+    """The new controllers have the robot then, in the safe state."""
+    session = served.session
+    assert served.trigger('stop') == (True, 'stopped by ~/stop')
+    restart = session.loop.restart
+
+    def stopped_while_restarting(host) -> None:
+        session.operation._remember_stop('the button', True)
+        session.loop.request_safe_state('the button', estop=True)
+        restart(host)
+
+    session.loop.restart = stopped_while_restarting
+    success, reason = served.trigger('reset')
+    assert not success
+    assert 'the button' in reason
+    assert session.safe_state.is_estop
+
+
+def test_whatever_a_service_raises_is_its_answer(served: ServedNode) -> None:
+    """The node goes on."""
+
+    def fail() -> None:
+        raise KeyError('a mistake')
+
+    served.session.operation.pause = fail
+    assert served.trigger('pause') == (False, "KeyError: 'a mistake'")
+    assert served.trigger('stop') == (True, 'stopped by ~/stop')
+
+
+def test_options_do_not_end_the_loop(served: ServedNode) -> None:
+    """A controller that leaves the program when it is given others is named."""
+    served.controller.update_parameters = lambda parameters: sys.exit(3)
+    task = served.set('gated.kp', 250.0)
+    served.rig.wait(task.done)
+    assert not task.result().successful
+    assert "'gated', update_parameters(): raised SystemExit" in task.result().reason
+    assert served.session.is_active
