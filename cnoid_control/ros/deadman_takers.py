@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from rclpy.node import Node
 
-from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.command_outlet import CommandOutlet
 from cnoid_control.ros.controller_manager import ControllerManager
+from cnoid_control.ros.exceptions import ServiceUnavailable, UnusableController
 from cnoid_control.ros.ros2_control_parameters import (
     CommandParameters,
     Ros2ControlParameters,
@@ -20,6 +20,8 @@ from cnoid_control.ros.service_caller import ServiceCaller
 
 # How long those that are not found at once are looked for [s].
 FINDING_TIME = 1.0
+# Longest wait for the answer of one that is there [s].
+ANSWER_TIME = 5.0
 # Time after which nobody still sends through what was replaced [s].
 RETIREMENT = 0.1
 
@@ -57,7 +59,8 @@ class DeadmanTakers:
         self._caller = ServiceCaller(
             f'{node.get_name()}_takers', node.get_namespace(), node.context
         )
-        self._manager = ControllerManager(robot.controller_manager, self._caller)
+        self._manager = ControllerManager(robot.controller_manager, self._caller, ANSWER_TIME)
+        self._was_managed = False
         if robot.controller_manager:
             for name, taker in self._takers.items():
                 if not _says_its_joints(taker):
@@ -92,39 +95,52 @@ class DeadmanTakers:
             asked, names = self._asked, self._names
             before = self.outlets
             try:
-                self.outlets = self._learn(names)
-                self.problem = ''
+                self.outlets, self.problem = self._learn(names)
             except Exception as error:
                 # Without this thread nothing would be watched, and nobody would be told.
                 self.problem = f'{type(error).__name__}: {error}'
             self._answered = asked
             self._retire([outlet for outlet in before if outlet not in self.outlets])
 
-    def _learn(self, names: tuple[str, ...]) -> tuple[CommandOutlet, ...]:
+    def _learn(self, names: tuple[str, ...]) -> tuple[tuple[CommandOutlet, ...], str]:
+        """The way to each taker, and why that is not all there is to know; empty where it is."""
         is_managed = self._find_manager()
+        if self._was_managed and not is_managed:
+            # Without it the order of the joints could only be guessed.
+            return self.outlets, 'controller_manager was there and is not any more'
+        self._was_managed = is_managed
         deadline = time.monotonic() + FINDING_TIME
+        problem = ''
         known = {outlet.name: outlet for outlet in self.outlets}
         found = []
         for name, taker in self._takers.items():
+            outlet = known.get(name)
             joints = taker.joints or list(names)
             if is_managed and not _says_its_joints(taker):
-                joints = self._ask_for_joints(name, deadline)
+                try:
+                    joints = self._ask_for_joints(name, deadline)
+                except ServiceUnavailable as error:
+                    problem = str(error)
+                    joints = outlet.joints if outlet is not None else []
             if not joints or not set(joints) <= set(names):
                 continue
-            outlet = known.get(name)
             if outlet is None or outlet.joints != joints:
                 outlet = CommandOutlet(self._node, name, taker, joints, self._period)
             found.append(outlet)
-        return tuple(found)
+        return tuple(found), problem
 
     def _ask_for_joints(self, name: str, deadline: float) -> list[str]:
-        """Joints of a controller in its own order; none where it takes no commands."""
+        """Joints of a controller in its own order; none where it takes no commands.
+
+        Raises:
+            ServiceUnavailable: it is there and did not answer.
+        """
+        if not self._manager.is_loaded(name, max(0.0, deadline - time.monotonic())):
+            return []  # it cannot have the robot
         try:
-            if self._manager.is_loaded(name, max(0.0, deadline - time.monotonic())):
-                return self._manager.joints(name)
-        except CnoidControlError:
-            pass
-        return []  # it cannot have the robot
+            return self._manager.joints(name)
+        except UnusableController:
+            return []
 
     def _retire(self, outlets: list[CommandOutlet]) -> None:
         if outlets:

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
+from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -16,7 +17,9 @@ from robot_rig import ManagerNode
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from cnoid_control.ros import deadman_takers
 from cnoid_control.ros.deadman import Deadman
+from cnoid_control.ros.deadman_takers import DeadmanTakers
 from cnoid_control.ros.ros2_control_parameters import CommandParameters, Ros2ControlParameters
 from cnoid_control.runtime.deadman_parameters import DeadmanParameters
 
@@ -37,6 +40,8 @@ class Rig:
         self.node = node
         self.manager = ManagerNode(SimpleNamespace(robot=node), {})
         self.got: dict[str, list[list[float]]] = {}
+        self.said: list[str] = []
+        node.create_subscription(Log, '/rosout', lambda log: self.said.append(log.msg), 10)
         self._spin_until = spin_until
         self._states = node.create_publisher(JointState, 'joint_states', 1)
         self._commands = node.create_publisher(JointState, 'cnoid_control/joint_commands', 1)
@@ -84,8 +89,9 @@ class Rig:
 
 
 @pytest.fixture
-def rig(ros_node, spin_until) -> Iterator[Rig]:
+def rig(ros_node, spin_until, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
     """Return a robot without controllers that a dead-man looks at."""
+    monkeypatch.setattr(deadman_takers, 'ANSWER_TIME', 1.0)
     rig = Rig(ros_node, spin_until)
     yield rig
     rig.close()
@@ -103,3 +109,34 @@ def test_another_order_after_a_restart_is_learnt(rig: Rig) -> None:
     for values in rig.got['position_controller']:
         assert dict(zip(joints, values, strict=True)) == MEASURED
     assert rig.node.count_publishers('position_controller/commands') == 1
+
+
+def test_a_taker_that_does_not_answer_is_not_taken_for_absent(rig: Rig, ros_executor) -> None:
+    """It may have the robot: until it has answered, nothing is watched, and it is said why."""
+    hung = Node('hung', context=rig.node.context)
+    rig.load('position_controller', NAMES)
+    rig.load('velocity_controller', NAMES, hung)
+    assert rig.beat_until(
+        lambda: rig.deadman.armed or any('there was no answer' in said for said in rig.said)
+    )
+    assert not rig.deadman.armed
+    ros_executor.add_node(hung)
+    assert rig.beat_until(lambda: rig.deadman.armed)
+
+
+def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> None:
+    """While controller_manager is away, what it had is kept, and said to be unsure."""
+    rig.load('position_controller', NAMES[::-1])
+    is_there = [True, False]
+    robot = Ros2ControlParameters(commands=TAKERS)
+    takers = DeadmanTakers(rig.node, robot, lambda: is_there.pop(0), 0.01)
+    takers.ask(tuple(NAMES))
+    assert spin_until(lambda: takers.is_known)
+    assert takers.problem == ''
+    known = takers.outlets
+    assert [outlet.joints for outlet in known] == [NAMES[::-1]]
+    takers.ask(tuple(NAMES))
+    assert spin_until(lambda: takers.is_known)
+    assert takers.outlets is known
+    assert 'controller_manager' in takers.problem
+    takers.close()
