@@ -20,7 +20,7 @@ from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.command_outlet import COMMAND_QOS
 from cnoid_control.ros.controller_manager import ControllerManager
-from cnoid_control.ros.deadman_takers import DeadmanTakers
+from cnoid_control.ros.deadman_takers import WARNING_PERIOD, DeadmanTakers
 from cnoid_control.ros.exceptions import MalformedMessage, MissingInterfaces
 from cnoid_control.ros.fast_path import open_inbox
 from cnoid_control.ros.joint_state_decoder import JointStateDecoder
@@ -36,8 +36,6 @@ from cnoid_control.runtime.deadman_parameters import PRIORITY, DeadmanParameters
 LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
-# Least time between two warnings of the same kind [s].
-WARNING_PERIOD = 5.0
 
 
 class Deadman:
@@ -116,6 +114,7 @@ class Deadman:
             self.armed = False
             # Who comes back may find another robot.
             self._names = ()
+            self._takers.rest()
         elif not self.armed:
             if silence > self._parameters.timeout or names != self._names:
                 self._steady_since = now
@@ -161,6 +160,7 @@ class Deadman:
         self._repeat_until = now + self._parameters.repeat
         self._send()
         threading.Thread(target=self._deactivate, daemon=True).start()
+        self._takers.rest()
         self._node.get_logger().error(
             f'no commands of {self._parameters.node!r} for {1e3 * (now - self._heard):.3g} ms '
             f'(limit {1e3 * self._parameters.timeout:g} ms): the robot is stopped'

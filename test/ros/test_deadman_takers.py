@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
+from controller_manager_msgs.msg import ControllerManagerActivity
 from rcl_interfaces.msg import Log
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
@@ -18,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros import deadman_takers
+from cnoid_control.ros.activity_watch import ACTIVITY_QOS
 from cnoid_control.ros.deadman import Deadman
 from cnoid_control.ros.deadman_takers import DeadmanTakers
 from cnoid_control.ros.ros2_control_parameters import CommandParameters, Ros2ControlParameters
@@ -140,3 +142,29 @@ def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> No
     assert takers.outlets is known
     assert 'controller_manager' in takers.problem
     takers.close()
+
+
+@pytest.mark.parametrize('tells', [True, False])
+def test_a_taker_that_is_loaded_later_is_commanded(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, tells: bool
+) -> None:
+    """What appears while the node is watched is stopped, too, when the node goes silent."""
+    # A manager that tells no changes is asked now and then.
+    monkeypatch.setattr(deadman_takers, 'REFRESH_PERIOD', 3600.0 if tells else 0.1)
+    activity = rig.node.create_publisher(
+        ControllerManagerActivity, 'controller_manager/activity', ACTIVITY_QOS
+    )
+    rig.load('position_controller', NAMES)
+    assert rig.beat_until(lambda: rig.deadman.armed)
+    rig.load('velocity_controller', NAMES)
+
+    def is_reached() -> bool:
+        if tells:
+            activity.publish(ControllerManagerActivity())
+        return rig.node.count_publishers('velocity_controller/commands') > 0
+
+    assert rig.beat_until(is_reached)
+    assert rig.silence_until(lambda: rig.got['velocity_controller'] and rig.manager.requests)
+    assert all(list(values) == [0.0, 0.0] for values in rig.got['velocity_controller'])
+    assert set(rig.manager.requests[0].deactivate_controllers) == set(TAKERS)
+    assert rig.deadman.fired == 1
