@@ -85,18 +85,24 @@ class ControllerManager:
             else:
                 return
 
+    def is_loaded(self, controller: str, timeout: float) -> bool:
+        """Whether a controller can be asked for its joints within the time-out [s]."""
+        from rcl_interfaces.srv import GetParameters
+
+        return self._caller.is_there(GetParameters, _parameters_of(controller), timeout)
+
     def joints(self, controller: str) -> list[str]:
         """The joints of a controller in its own order.
 
         Raises:
-            ServiceUnavailable: the controller is not there.
+            ServiceUnavailable: the controller is not there or did not answer.
             UnusableController: it has no parameter `joints`.
         """
         from rcl_interfaces.srv import GetParameters
 
         request = GetParameters.Request(names=['joints'])
         answer = self._caller.call(
-            GetParameters, f'{controller}/get_parameters', request, self._timeout
+            GetParameters, _parameters_of(controller), request, self._timeout
         )
         joints = [name for value in answer.values for name in value.string_array_value]
         if not joints:
@@ -199,6 +205,10 @@ def _demand_usable(name: str, states: Mapping[str, Any]) -> None:
         raise UnusableController(name, 'is not loaded', states)
     if states[name].state not in ('active', 'inactive'):
         raise UnusableController(name, f'is {states[name].state!r}', states)
+
+
+def _parameters_of(controller: str) -> str:
+    return f'{controller}/get_parameters'
 
 
 def _joint(interface: str) -> str:

@@ -18,15 +18,16 @@ from rclpy.node import Node
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
-from cnoid_control.ros.command_outlet import COMMAND_QOS, CommandOutlet
+from cnoid_control.ros.command_outlet import COMMAND_QOS
 from cnoid_control.ros.controller_manager import ControllerManager
+from cnoid_control.ros.deadman_takers import WARNING_PERIOD, DeadmanTakers
 from cnoid_control.ros.exceptions import MalformedMessage, MissingInterfaces
 from cnoid_control.ros.fast_path import open_inbox
 from cnoid_control.ros.joint_state_decoder import JointStateDecoder
 from cnoid_control.ros.joint_state_layout import find_layout
 from cnoid_control.ros.node_arguments import given_parameters, given_priority
 from cnoid_control.ros.parameter_schema import nested_values
-from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters, default_commands
+from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.scheduling import request_realtime
 from cnoid_control.ros.service_caller import ServiceCaller
 from cnoid_control.ros.topic_reader import STATE_QOS
@@ -35,8 +36,6 @@ from cnoid_control.runtime.deadman_parameters import PRIORITY, DeadmanParameters
 LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
-# Least time between two warnings of the same kind [s].
-WARNING_PERIOD = 5.0
 
 
 class Deadman:
@@ -76,8 +75,7 @@ class Deadman:
         self._manager = ControllerManager(robot.controller_manager, self._caller)
         self._names: tuple[str, ...] = ()
         self._decoder: JointStateDecoder | None = None
-        self._outlets: list[CommandOutlet] = []
-        self._learner: threading.Thread | None = None
+        self._takers = DeadmanTakers(node, robot, self._find_manager, REPEAT_PERIOD)
         self._heard = self._looked = self._steady_since = time.monotonic()
         self._repeat_until = 0.0
         self._next_repeat = 0.0
@@ -114,6 +112,9 @@ class Deadman:
             if self.armed:
                 self._node.get_logger().info(f'{self._parameters.node!r} has stopped in order')
             self.armed = False
+            # Who comes back may find another robot.
+            self._names = ()
+            self._takers.rest()
         elif not self.armed:
             if silence > self._parameters.timeout or names != self._names:
                 self._steady_since = now
@@ -123,16 +124,19 @@ class Deadman:
 
     def _arm(self, now: float) -> None:
         """Begin to watch; who cannot act yet looks again for who takes commands."""
-        is_learning = self._learner is not None and self._learner.is_alive()
-        if is_learning:
+        if not self._takers.is_known:
             return
-        self.armed = any(outlet.reader_count for outlet in self._outlets)
-        if self.armed:
+        outlets = self._takers.outlets
+        reason = self._takers.problem
+        if not reason and not any(outlet.reader_count for outlet in outlets):
+            topics = ', '.join(outlet.topic for outlet in outlets) or 'no topic is known'
+            reason = f'nobody would get the safe command ({topics})'
+        if not reason:
+            self.armed = True
             self._node.get_logger().info(f'watching {self._parameters.node!r}')
         else:
             self._node.get_logger().warning(
-                f'cannot watch {self._parameters.node!r} yet: nobody would get the safe command '
-                f'({", ".join(outlet.topic for outlet in self._outlets) or "no topic is known"})',
+                f'cannot watch {self._parameters.node!r} yet: {reason}',
                 throttle_duration_sec=WARNING_PERIOD,
             )
             self._steady_since = now
@@ -142,26 +146,7 @@ class Deadman:
         if names != self._names:
             self._names = names
             self._decoder = JointStateDecoder(names)
-        if self._learner is None or not self._learner.is_alive():
-            self._learner = threading.Thread(target=self._learn, daemon=True)
-            self._learner.start()
-
-    def _learn(self) -> None:
-        """Find who takes commands, and in which order of joints."""
-        managed = self._find_manager()
-        known = {outlet.name for outlet in self._outlets}
-        for name, taker in (self._robot.commands or default_commands()).items():
-            if name in known:
-                continue
-            joints = taker.joints or list(self._names)
-            if not taker.joints and managed and taker.type != 'joint_state':
-                try:
-                    joints = self._manager.joints(name)
-                except CnoidControlError:
-                    continue  # not loaded: it cannot have the robot
-            if set(joints) <= set(self._names):
-                outlet = CommandOutlet(self._node, name, taker, joints, REPEAT_PERIOD)
-                self._outlets.append(outlet)
+        self._takers.ask(names)
 
     def _find_manager(self) -> bool:
         try:
@@ -175,6 +160,7 @@ class Deadman:
         self._repeat_until = now + self._parameters.repeat
         self._send()
         threading.Thread(target=self._deactivate, daemon=True).start()
+        self._takers.rest()
         self._node.get_logger().error(
             f'no commands of {self._parameters.node!r} for {1e3 * (now - self._heard):.3g} ms '
             f'(limit {1e3 * self._parameters.timeout:g} ms): the robot is stopped'
@@ -189,7 +175,7 @@ class Deadman:
         if data is not None:
             decoder.decode(data)
         position_of = dict(zip(decoder.names, decoder.position, strict=True))
-        for outlet in self._outlets:
+        for outlet in self._takers.outlets:
             values = np.zeros(len(outlet.joints))
             if outlet.interface == 'position':
                 values[:] = [position_of[joint] for joint in outlet.joints]
@@ -197,7 +183,7 @@ class Deadman:
                 outlet.send_values(values, decoder.stamp)
 
     def _deactivate(self) -> None:
-        names = [outlet.name for outlet in self._outlets]
+        names = [outlet.name for outlet in self._takers.outlets]
         if not names or not self._find_manager():
             return
         try:
@@ -210,8 +196,7 @@ class Deadman:
         """Unsubscribe."""
         self._commands.close()
         self._states.close()
-        for outlet in self._outlets:
-            outlet.close()
+        self._takers.close()
         self._caller.close()
 
 
