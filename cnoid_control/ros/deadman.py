@@ -6,6 +6,7 @@ SIGKILL, a stopped process, a call that holds the interpreter for ever.
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
@@ -31,6 +32,7 @@ from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
 from cnoid_control.ros.scheduling import request_realtime
 from cnoid_control.ros.service_caller import ServiceCaller
 from cnoid_control.ros.topic_reader import STATE_QOS
+from cnoid_control.runtime.collector_rest import SWITCH_INTERVAL
 from cnoid_control.runtime.deadman_parameters import PRIORITY, DeadmanParameters
 
 LOOKS_PER_TIMEOUT = 10
@@ -221,6 +223,9 @@ def main(args: Sequence[str] | None = None) -> int:
         return 1
     node.get_logger().info(scheduling)
     deadman = Deadman(node, parameters, robot)
+    # To go through all that is there by now, or to wait for another thread, takes too long.
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         deadman.run()
     except KeyboardInterrupt:
