@@ -138,9 +138,12 @@ def _what_happened(fault: DdsFault, rig: DdsRig) -> tuple[str, list[str]]:
         outcome = f'the node ended with status {status}, after the safe command'
         return outcome, [] if is_so else ['not so']
     if fault.expect == 'deadman':
-        is_so = bool(rig.wire.commands.zeros and rig.when('deadman', 'deactivated')[0])
         outcome = 'the dead-man sent the safe command and deactivated the controller'
-        return outcome, [] if is_so else ['not so']
+        if rig.wire.commands.zeros and rig.when('deadman', 'deactivated')[0]:
+            return outcome, []
+        sent = 'sent' if rig.wire.commands.zeros else 'not sent'
+        said = ' / '.join(rig.log('deadman').splitlines()[-3:])
+        return outcome, [f'not so: it was {sent}; it says: {said}']
     return 'the controller went on', [f'entered the {reason}'] if entered else []
 
 
