@@ -152,6 +152,8 @@ class CommandMonitor:
         self._guard.subscribers_found(self._is_heard)
 
     def _active(self, states: dict[str, str]) -> None:
+        if self._hardware.is_halted:
+            return  # a manager that is told to end at the same time is not somebody else
         manager = self._hardware.commander.manager
         for channel in self._hardware.channels:
             if channel.parameters.type == 'joint_state':

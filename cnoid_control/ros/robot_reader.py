@@ -63,6 +63,7 @@ class RobotReader:
         watchdog: told of every state and device message; None for nobody.
         while_waiting: called now and then while no state comes, in the loop thread.
         warn: takes a sentence about something unusual, perhaps often; by default it is logged.
+        is_halted: whether `halt` was called: the robot is about to be let go.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class RobotReader:
         self._lock_step = parameters.lock_step
         self._next_tick = 0.0
         self._passed_over = 0
-        self._is_halted = False
+        self.is_halted = False
 
     @property
     def source(self) -> JointStateSource:
@@ -176,7 +177,7 @@ class RobotReader:
             TwoPublishers: the states come from several nodes.
         """
         source, given = self.source, self.parameters
-        self._is_halted = False
+        self.is_halted = False
         source.problem = ''
         source.restart()
         begin = time.monotonic()
@@ -260,12 +261,12 @@ class RobotReader:
 
     def halt(self) -> None:
         """Wait for no state any more, until `refresh`; from another thread."""
-        self._is_halted = True
+        self.is_halted = True
         if self._source is not None:
             self._source.inbox.wake()
 
     def _has_ended(self) -> bool:
-        return self._is_halted or not self.node.context.ok()
+        return self.is_halted or not self.node.context.ok()
 
     def _wait_for_state(self) -> bool:
         source = self.source

@@ -19,10 +19,15 @@ class Guard:
         """Begin with nothing."""
         self.trips = []
         self.heard = []
+        self.lost = []
 
     def subscribers_found(self, receive):
         """Be told whether somebody receives the commands."""
         self.heard.append(receive)
+
+    def command_controller_lost(self, name):
+        """Be told that a controller does not pass the commands on any more."""
+        self.lost.append(name)
 
     def publishers_found(self, topic, count):
         """Be told how many nodes the states come from."""
@@ -127,3 +132,12 @@ def test_a_watch_that_fails_does_not_end_unnoticed(rig, guard, monitor):
     rig.wait(lambda: guard.trips)
     assert guard.trips[0][:2] == ('topics', 'safe')
     assert 'ZeroDivisionError' in guard.trips[0][2]
+
+
+def test_a_manager_that_ends_together_with_the_node_is_no_somebody_else(guard, monitor):
+    """Once the robot is about to be let go, controllers that go inactive are no alarm."""
+    monitor._active({'effort_controller': 'inactive'})
+    assert guard.lost == ['effort_controller']
+    monitor._hardware.halt()
+    monitor._active({'effort_controller': 'inactive'})
+    assert guard.lost == ['effort_controller']
