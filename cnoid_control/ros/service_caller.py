@@ -64,7 +64,9 @@ class ServiceCaller:
                 if left <= 0.0:
                     client.remove_pending_request(future)
                     raise ServiceUnavailable(name, 'there was no answer', timeout)
-                self._executor.spin_until_future_complete(future, min(left, LOOK_AGAIN))
+                # Not until the future is done: that leaves work behind for the next call, which
+                # leaves more, and so on.
+                self._executor.spin_once(timeout_sec=min(left, LOOK_AGAIN))
             return future.result()
 
     def _client(self, kind: type, name: str) -> Any:

@@ -66,3 +66,29 @@ def test_what_is_not_there_is_named_with_the_time(caller):
     """Nobody serves it: the message names the service and how long was waited."""
     with pytest.raises(ServiceUnavailable, match=r"'speak': nobody serves it within 0\.1 s"):
         caller.call(Trigger, 'speak', Trigger.Request(), 0.1)
+
+
+def test_many_calls_leave_nothing_behind(caller, ros_node, spin_until, monkeypatch):
+    """The hundredth call does not take more turns of the executor than the first ones."""
+    ros_node.create_service(Trigger, 'speak', lambda request, response: response)
+    turns = [0]
+    wait = caller._executor.wait_for_ready_callbacks
+
+    def count(*args, **more):
+        turns[0] += 1
+        return wait(*args, **more)
+
+    monkeypatch.setattr(caller._executor, 'wait_for_ready_callbacks', count)
+    taken = []
+
+    def call():
+        for _ in range(100):
+            turns[0] = 0
+            caller.call(Trigger, 'speak', Trigger.Request(), FOR_EVER)
+            taken.append(turns[0])
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    assert spin_until(lambda: len(taken) == 100)
+    # A busy machine takes some more turns, but not more and more.
+    assert sorted(taken[-50:])[25] <= 5
