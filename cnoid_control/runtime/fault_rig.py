@@ -155,7 +155,11 @@ class EmbeddedRig:
         limiter = CommandLimiter(body, given.limits, dt)
         self._folder = tempfile.TemporaryDirectory()
         self.log_path = Path(self._folder.name) / 'run.mcap'
-        self.undo: list[Callable[[], None]] = []
+        # Nothing is watched yet: to begin it takes long where there is much to collect. And a
+        # controller that loops must not keep the interpreter from the monitor for long.
+        rest = CollectorRest()
+        rest.begin()
+        self.undo: list[Callable[[], None]] = [rest.end]
         self.notes: list[str] = []
         self.recorder = Recorder(self.log_path, body, os=self.messages)
         self.loop = GuardedLoop(
@@ -168,10 +172,6 @@ class EmbeddedRig:
         self.guard.start()
         for _ in range(round(1.0 / dt)):
             self.loop.step()
-        # A controller that loops must not keep the interpreter from the monitor for long.
-        rest = CollectorRest()
-        rest.begin()
-        self.undo.append(rest.end)
         self.loop.start_monitor()
 
     @property
