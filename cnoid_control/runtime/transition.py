@@ -37,6 +37,7 @@ class Transition:
     Attributes:
         old, new: the hosts.
         error: why the new one was given up; None as long as it was not.
+        has_begun: whether the new one has had a good tick.
         begun: set with the new one's first good tick, or when it was given up.
         ended: set when only one of the two is left.
         winner: the one that is left; None before.
@@ -75,7 +76,7 @@ class Transition:
         self._hold = hold
         self._ticks = max(1, round(duration / hardware.time_step))
         self._tick = 0
-        self._has_begun = False
+        self.has_begun = False
         self._old_error: ControllerFailed | None = None
         self._withdrawn: CnoidControlError | None = None
         self._commands = Commands.of(hardware.body)
@@ -150,7 +151,7 @@ class Transition:
             return True
 
     def _control_new(self, tick: int, time: float) -> bool:
-        if self._withdrawn is not None and not self._has_begun:
+        if self._withdrawn is not None and not self.has_begun:
             raise self._withdrawn
         self._commands.dq_target[self._lost] = 0.0
         self._commands.u[self._lost] = 0.0
@@ -159,9 +160,9 @@ class Transition:
         for values, mask, lower, upper in self._commanded:
             if not ((values >= lower) & (values <= upper))[mask].all():
                 raise CommandNotMeant(self.new.controllers[0].name, tick)
-        first = not self._has_begun
+        first = not self.has_begun
         if first:
-            self._has_begun = True
+            self.has_begun = True
             self.new.set_modes()
             self._hold.grab()
         self._tick += 1
@@ -199,17 +200,12 @@ class Transition:
             return
         self.error = error
         self.superseded = not reopen
-        if reopen and self._has_begun:
+        if reopen and self.has_begun:
             self.old.set_modes()
             self._open(self._old_request)
         elif reopen and self._prepared:
             self._hardware.open(self._old_request)
         self._end(self.old)
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the new host has had a good tick."""
-        return self._has_begun
 
     def withdraw(self, error: CnoidControlError) -> None:
         """Have the new host given up with the next tick; from any thread."""
