@@ -10,28 +10,28 @@ NAME = 'cnoid_control'
 
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
 CONTROLLERS: list[str] = [
-    'light_camera = cnoid_control.controllers.light_camera:LightCameraController',
-    'link_force = cnoid_control.controllers.link_force:LinkForceController',
-    'link_position = cnoid_control.controllers.link_position:LinkPositionController',
-    'motion_queue = cnoid_control.controllers.motion_queue_controller:MotionQueueController',
-    'multi = cnoid_control.controllers.multi:ConfiguredMultiController',
+    'light_camera = cnoid_control.controllers.samples.light_camera:LightCameraController',
+    'link_force = cnoid_control.controllers.samples.circle:LinkForceController',
+    'link_position = cnoid_control.controllers.samples.circle:LinkPositionController',
+    'motion_queue = cnoid_control.controllers.motion_queue.controller:MotionQueueController',
+    'multi = cnoid_control.controllers.composition.multi:ConfiguredMultiController',
     'operational_space = cnoid_control.controllers.operational_space:OperationalSpaceController',
     'pd = cnoid_control.controllers.pd:PDController',
-    'pendulum = cnoid_control.controllers.pendulum:PendulumController',
-    'sequence = cnoid_control.controllers.sequence:SequenceController',
-    'spring = cnoid_control.controllers.spring:SpringController',
-    'sr1_minimum = cnoid_control.controllers.sr1_minimum:SR1MinimumController',
-    'sr1_walk = cnoid_control.controllers.sr1_walk:SR1WalkPatternController',
-    'state_machine = cnoid_control.controllers.state_machine:ConfiguredStateMachine',
-    'sub_controllers = cnoid_control.controllers.sub_controllers:SubControllersController',
-    'tasks = cnoid_control.controllers.tasks.tasks_controller:TasksController',
+    'pendulum = cnoid_control.controllers.samples.pendulum:PendulumController',
+    'sequence = cnoid_control.controllers.composition.sequence:SequenceController',
+    'spring = cnoid_control.controllers.samples.spring:SpringController',
+    'sr1_minimum = cnoid_control.controllers.sr1.minimum:SR1MinimumController',
+    'sr1_walk = cnoid_control.controllers.sr1.walk:SR1WalkPatternController',
+    'state_machine = cnoid_control.controllers.composition.state_machine:ConfiguredStateMachine',
+    'sub_controllers = cnoid_control.controllers.samples.sub_controllers:SubControllersController',
+    'tasks = cnoid_control.controllers.tasks.controller:TasksController',
     'trajectory = cnoid_control.controllers.trajectory:TrajectoryController',
 ]
 
 SCRIPTS = [
     'cnoid_control = cnoid_control.cli.main:main',
-    'cnoid_control_mujoco = cnoid_control.ros.mujoco_node:main',
-    'cnoid_control_deadman = cnoid_control.ros.deadman:main',
+    'cnoid_control_mujoco = cnoid_control.ros.sim.node:main',
+    'cnoid_control_heartbeat = cnoid_control.ros.heartbeat:main',
 ]
 
 CORE = [

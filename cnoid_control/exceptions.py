@@ -15,7 +15,7 @@ def choices(names: Iterable[object]) -> str:
     return f'choose from: {listed}' if listed else 'there is none to choose from'
 
 
-def in_words(value: object, to_text: Callable[[object], str] = str) -> str:
+def safe_str(value: object, to_text: Callable[[object], str] = str) -> str:
     """Text of something that a controller has made, whatever its own methods do."""
     try:
         return f'{to_text(value)}'
@@ -26,4 +26,4 @@ def in_words(value: object, to_text: Callable[[object], str] = str) -> str:
 
 def describe(error: BaseException) -> str:
     """Class and text of an exception, in one line of a message."""
-    return f'{type(error).__name__}: {in_words(error)}'
+    return f'{type(error).__name__}: {safe_str(error)}'

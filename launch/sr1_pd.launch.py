@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from cnoid_control.ros.bringup import bringup
+from cnoid_control.ros.launch import bringup
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from cnoid_control.ros.domain import reserved_domain
-from cnoid_control.ros.transport import stay_on_this_machine
+from cnoid_control.ros.transport import reserved_domain, stay_on_this_machine
 
 ROOT = Path(__file__).resolve().parent.parent
 

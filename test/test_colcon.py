@@ -77,7 +77,7 @@ def test_the_package_is_in_the_ament_index(prefix):
 def test_the_executables_are_where_ros2_run_looks(prefix):
     """`ros2 run cnoid_control NAME` finds its executables under lib/cnoid_control."""
     folder = prefix / 'lib' / 'cnoid_control'
-    names = {'cnoid_control', 'cnoid_control_mujoco', 'cnoid_control_deadman'}
+    names = {'cnoid_control', 'cnoid_control_mujoco', 'cnoid_control_heartbeat'}
     assert {path.name for path in folder.iterdir()} == names
     assert all(os.access(path, os.X_OK) for path in folder.iterdir())
 

@@ -38,7 +38,7 @@ def test_pip_puts_the_commands_on_the_path(wheel):
     assert set(entry_points['console_scripts']) == {
         'cnoid_control',
         'cnoid_control_mujoco',
-        'cnoid_control_deadman',
+        'cnoid_control_heartbeat',
     }
     assert not [name for name in wheel.namelist() if 'lib/cnoid_control/' in name]
 

@@ -104,7 +104,7 @@ def through_dds() -> Iterator[tuple[RunFor, int]]:
     """SR1 and the node in two processes: how to let them run, and the process to watch."""
     from cnoid_control.bench.rows_free_run import LoopWatch
     from cnoid_control.demo.process import DemoFailed, Process
-    from cnoid_control.ros.domain import reserved_domain
+    from cnoid_control.ros.transport import reserved_domain
 
     with reserved_domain() as domain, tempfile.TemporaryDirectory() as folder:
         robot = Process('mujoco_node', domain, Path(folder, 'robot.log'), 'pacing:=free')
@@ -148,8 +148,8 @@ def judge(growth: float, late: Sequence[int], missed: Sequence[int]) -> int:
 
 def soak(duration: float, is_embedded: bool) -> int:
     """Run for so long [s]; the exit status."""
-    from cnoid_control.bench.bare_timer import BareTimers
-    from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
+    from cnoid_control.bench.bare_timer import BaselineTimers
+    from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
     warm_up = min(WARM_UP[0] * duration, WARM_UP[1])
     look_time = (duration - warm_up) / LOOKS
@@ -159,7 +159,7 @@ def soak(duration: float, is_embedded: bool) -> int:
         late = [run_for(warm_up)]
         memory = [resident_memory(process)]
         for look in range(LOOKS):
-            timers = BareTimers(PERIOD, look_time, 0 if is_embedded else DEFAULT_PRIORITY)
+            timers = BaselineTimers(PERIOD, look_time, 0 if is_embedded else DEFAULT_PRIORITY)
             late.append(run_for(look_time))
             missed.append(round(timers.missed() * look_time / PERIOD))
             memory.append(resident_memory(process))

@@ -9,7 +9,7 @@ import sys
 import time
 
 
-class BareTimers:
+class BaselineTimers:
     """One timer on each processor, beside whatever else runs."""
 
     def __init__(self, period: float, duration: float, priority: int) -> None:

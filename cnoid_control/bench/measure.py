@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 
 WARM_UP = 0.1
 

@@ -6,8 +6,7 @@ import importlib
 import pkgutil
 
 import cnoid_control.bench
-from cnoid_control.bench.bench_row import BenchRow
-from cnoid_control.bench.figure_row import FigureRow
+from cnoid_control.bench.row import BenchRow, MetricRow
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
@@ -19,13 +18,13 @@ class UnknownBenchRow(CnoidControlError):
         super().__init__(f'unknown row {name!r}; {choices(known)}')
 
 
-def bench_rows(names: list[str] | None = None) -> list[BenchRow | FigureRow]:
+def bench_rows(names: list[str] | None = None) -> list[BenchRow | MetricRow]:
     """Rows by name; all of them where none is named.
 
     Raises:
         UnknownBenchRow: a name is not that of a row.
     """
-    rows: dict[str, BenchRow | FigureRow] = {}
+    rows: dict[str, BenchRow | MetricRow] = {}
     for module in sorted(pkgutil.iter_modules(cnoid_control.bench.__path__), key=lambda m: m.name):
         if module.name.startswith('rows_'):
             found = importlib.import_module(f'cnoid_control.bench.{module.name}')

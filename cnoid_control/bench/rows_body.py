@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import load_body
 
 SR1 = 'package://cnoid_control/urdf/sr1.urdf'

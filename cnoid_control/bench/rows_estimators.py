@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cnoid_control.bench.figure_row import FigureRow
+from cnoid_control.bench.row import MetricRow
 from cnoid_control.controllers.composition import MultiController
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import load_config, parse_config
@@ -95,7 +95,7 @@ def weight_error() -> float:
 
 WALK = 'the simulated truth, SR1 walking half a metre'
 ROWS = (
-    FigureRow(
+    MetricRow(
         'base_drift',
         'base estimate, final position error of the distance',
         WALK,
@@ -103,7 +103,7 @@ ROWS = (
         '%',
         goal=5.0,
     ),
-    FigureRow(
+    MetricRow(
         'base_tilt',
         'base estimate, tilt error RMS',
         WALK,
@@ -111,7 +111,7 @@ ROWS = (
         'deg',
         goal=1.0,
     ),
-    FigureRow(
+    MetricRow(
         'base_speed',
         'base estimate, velocity error RMS',
         WALK,
@@ -119,7 +119,7 @@ ROWS = (
         'm/s',
         goal=0.02,
     ),
-    FigureRow(
+    MetricRow(
         'joint_rate',
         f'joint velocity from encoders, {RATE_CUTOFF:g} Hz, error RMS',
         WALK,
@@ -127,7 +127,7 @@ ROWS = (
         'rad/s',
         goal=0.1,
     ),
-    FigureRow(
+    MetricRow(
         'outside_force',
         'force from outside by the momentum observer, error',
         "SR1's weight, standing",

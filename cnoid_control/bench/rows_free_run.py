@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cnoid_control.bench.bare_timer import BareTimers
-from cnoid_control.bench.figure_row import FigureRow
+from cnoid_control.bench.bare_timer import BaselineTimers
+from cnoid_control.bench.row import MetricRow
 
 PERIOD = 0.001
 DURATION = 60.0
@@ -81,8 +81,8 @@ def free_run(duration: float = DURATION) -> tuple[float, float]:
         DemoFailed: a process ended, or the controller did not go on.
     """
     from cnoid_control.demo.process import DemoFailed, Process
-    from cnoid_control.ros.domain import reserved_domain
-    from cnoid_control.ros.scheduling import DEFAULT_PRIORITY
+    from cnoid_control.ros.transport import reserved_domain
+    from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
     with reserved_domain() as domain, tempfile.TemporaryDirectory() as folder:
         robot = Process('mujoco_node', domain, Path(folder, 'robot.log'), 'pacing:=free')
@@ -95,7 +95,7 @@ def free_run(duration: float = DURATION) -> tuple[float, float]:
                 node.check()
                 watch.look(0.5)
             watch.look(WARM_UP)
-            timers = BareTimers(PERIOD, duration, DEFAULT_PRIORITY)
+            timers = BaselineTimers(PERIOD, duration, DEFAULT_PRIORITY)
             ticks, bad = watch.ticks, watch.bad
             missed = timers.missed()
             watch.look(1.5)
@@ -117,7 +117,7 @@ def late_ticks() -> float:
 
 ROWS = (
     (
-        FigureRow(
+        MetricRow(
             'late_ticks',
             f'SR1 at 1 kHz on DDS for {DURATION:g} s: ticks that were late or lost',
             'less the periods that timers with nothing to do missed at the same time',

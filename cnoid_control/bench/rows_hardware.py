@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import StateFlag
 from cnoid_control.body.devices import VisionSensor
 from cnoid_control.hardware.hardware import IORequest
@@ -17,7 +17,7 @@ from cnoid_control.runtime.config import load_config
 
 def standing(devices: bool = False) -> Work:
     """One tick of SR1 held by its servos; with all its sensors but the cameras, if asked for."""
-    from cnoid_control.hardware.mujoco_hardware import MujocoHardware
+    from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 
     config = load_config('sr1_pd')
     body = make_robot(config.parameters.robot, config.folder)
@@ -40,7 +40,7 @@ def stepping() -> Work:
     """One step of the same simulation, by MuJoCo alone."""
     import mujoco
 
-    from cnoid_control.hardware.mujoco_hardware import MujocoHardware
+    from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 
     config = load_config('sr1_pd')
     body = make_robot(config.parameters.robot, config.folder)
@@ -72,9 +72,9 @@ def by_vectors() -> Iterator[tuple[Work, Work]]:
     import mujoco
 
     from cnoid_control.body.devices import RangeSensor
-    from cnoid_control.hardware.mujoco_hardware import MujocoHardware
-    from cnoid_control.hardware.optics import range_directions
-    from cnoid_control.hardware.ray_caster import SEEN_GROUPS, RayCaster
+    from cnoid_control.hardware.mujoco.camera_models import range_directions
+    from cnoid_control.hardware.mujoco.hardware import MujocoHardware
+    from cnoid_control.hardware.mujoco.renderer import SEEN_GROUPS, RayCaster
 
     config = load_config('light_camera')
     body = make_robot(config.parameters.robot, config.folder)

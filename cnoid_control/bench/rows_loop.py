@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cnoid_control.bench.bench_row import BenchRow, Work
-from cnoid_control.controllers.sr1_minimum import DGAIN, PGAIN
+from cnoid_control.bench.row import BenchRow, Work
+from cnoid_control.controllers.sr1.minimum import DGAIN, PGAIN
 from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import RunConfig, load_config
@@ -45,7 +45,7 @@ class LinkByLink(SimpleController):
 
 
 def open_loop(config: RunConfig, log: Path | None = None) -> ControlLoop:
-    """Loop of a config, ready for its first tick; the limits and the tape are on, as in a run."""
+    """Loop of a config, ready for its first tick; the limits and the trace are on, as in a run."""
     loop = make_loop(config, os=io.StringIO())
     if log is not None:
         loop.recorder = Recorder(log, loop.hardware.body, config.to_text())

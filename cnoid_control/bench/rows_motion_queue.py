@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.bench.bench_row import BenchRow, Work
-from cnoid_control.bench.figure_row import FigureRow
+from cnoid_control.bench.row import BenchRow, MetricRow, Work
 from cnoid_control.controllers.motion_queue import MotionQueue, MotionState, make_limits
-from cnoid_control.controllers.motion_queue.ramps import plan_ramp
+from cnoid_control.controllers.motion_queue.planner import plan_ramp
 
 JOINTS = 29
 VELOCITY, ACCELERATION = (2.0, 1.0), (6.98, 4.0)
@@ -119,7 +118,7 @@ ROWS = (
         goal=0.1,
         calls=300,
     ),
-    FigureRow(
+    MetricRow(
         'klampt_times',
         'motion queue, times of 50 milestones, half of them interrupted',
         "Klamp't",

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import StateFlag
-from cnoid_control.ros.ros2_control_parameters import CommandParameters
+from cnoid_control.ros.robot.parameters import CommandParameters
 
 FORCE, GYRO = 'right_foot/wrench', 'imu/data'
 CONTROLLER = 'effort_controller'
@@ -29,19 +29,19 @@ class RobotTopics:
         from sensor_msgs.msg import Imu, JointState
         from std_msgs.msg import Float64MultiArray
 
-        from cnoid_control.ros.command_encoder import JointStateEncoder
-        from cnoid_control.ros.fast_path import Outbox, open_inbox
-        from cnoid_control.ros.topic_reader import STATE_QOS
+        from cnoid_control.messages.commands import JointStateEncoder
+        from cnoid_control.ros.raw_dds import RawPublisher, open_subscription
+        from cnoid_control.ros.robot.device_readers import STATE_QOS
 
-        self.states = Outbox(node, JointState, f'{prefix}/joint_states', STATE_QOS)
+        self.states = RawPublisher(node, JointState, f'{prefix}/joint_states', STATE_QOS)
         self._encoder = JointStateEncoder(names, ('position', 'velocity', 'effort'))
         self._devices = [
-            (Outbox(node, kind, f'{prefix}/{topic}', STATE_QOS), serialize_message(kind()))
+            (RawPublisher(node, kind, f'{prefix}/{topic}', STATE_QOS), serialize_message(kind()))
             for kind, topic in ((Imu, GYRO), (WrenchStamped, FORCE))
         ]
         self._node = node
         self._topic = f'{prefix}/{CONTROLLER}/commands'
-        self._commands = open_inbox(node, Float64MultiArray, self._topic, STATE_QOS)
+        self._commands = open_subscription(node, Float64MultiArray, self._topic, STATE_QOS)
         self._stamp = 0
 
     @property
@@ -69,7 +69,7 @@ def _stock_loop(node: Any, prefix: str, names: list[str]) -> tuple[Any, list[Any
     from sensor_msgs.msg import Imu, JointState
     from std_msgs.msg import Float64MultiArray
 
-    from cnoid_control.ros.topic_reader import STATE_QOS
+    from cnoid_control.ros.robot.device_readers import STATE_QOS
 
     publisher = node.create_publisher(
         Float64MultiArray, f'{prefix}/{CONTROLLER}/commands', STATE_QOS
@@ -120,7 +120,7 @@ def _nodes(*names: str) -> Iterator[list[Any]]:
     from rclpy.context import Context
     from rclpy.node import Node
 
-    from cnoid_control.ros.domain import reserved_domain
+    from cnoid_control.ros.transport import reserved_domain
 
     with reserved_domain() as domain:
         context = Context()
@@ -138,8 +138,8 @@ def _nodes(*names: str) -> Iterator[list[Any]]:
 def ros_cycle() -> Iterator[tuple[Work, Work]]:
     """A tick of the hardware, and one of an executor with typed messages."""
     from cnoid_control.hardware.hardware import IORequest
-    from cnoid_control.ros.ros2_control_hardware import Ros2ControlHardware
-    from cnoid_control.ros.ros2_control_parameters import Ros2ControlParameters
+    from cnoid_control.ros.robot.hardware import Ros2ControlHardware
+    from cnoid_control.ros.robot.parameters import Ros2ControlParameters
     from cnoid_control.runtime.assembly import make_robot
     from cnoid_control.runtime.config import load_config
 

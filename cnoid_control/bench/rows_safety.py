@@ -6,15 +6,15 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import StateFlag
 from cnoid_control.runtime.assembly import make_loop, make_robot
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.guarded_loop import GuardedLoop
-from cnoid_control.runtime.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.safe_state import SafeState
-from cnoid_control.runtime.watchdog import Watchdog
+from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
+from cnoid_control.runtime.safety.safe_state import SafeState
+from cnoid_control.runtime.safety.watchdog import Watchdog
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def guard(plain: ControlLoop) -> GuardedLoop:
         Watchdog(given.watchdog),
         SafeState(hardware.body, given.safe_state, hardware.time_step),
         plain.limiter,
-        tape=plain.tape,
+        trace=plain.trace,
     )
     loop.guard.start()
     return loop

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import Body
 from cnoid_control.body.devices import ForceSensor, Imu
 from cnoid_control.runtime.assembly import make_robot
@@ -16,9 +16,9 @@ from cnoid_control.runtime.config import load_config
 
 def from_templates(node: Any, body: Body) -> Work:
     """Joint states, IMU and forces of a tick by the publishers of the MuJoCo node."""
-    from cnoid_control.ros.sim_assembly import state_qos
-    from cnoid_control.ros.sim_device_table import publisher_class
-    from cnoid_control.ros.sim_state import JointStatePublisher, StatePublishers
+    from cnoid_control.ros.sim.assembly import state_qos
+    from cnoid_control.ros.sim.device_table import publisher_class
+    from cnoid_control.ros.sim.state import JointStatePublisher, StatePublishers
 
     qos = state_qos()
     sensors = [*body.devices_of(Imu), *body.devices_of(ForceSensor)]
@@ -44,7 +44,7 @@ def as_messages(node: Any, body: Body) -> Work:
     from sensor_msgs.msg import Imu as ImuMessage
     from sensor_msgs.msg import JointState
 
-    from cnoid_control.ros.sim_assembly import state_qos
+    from cnoid_control.ros.sim.assembly import state_qos
 
     qos = state_qos()
     joints: Any = node.create_publisher(JointState, 'typed/joint_states', qos)
@@ -94,7 +94,7 @@ def served() -> Iterator[tuple[Work, Work]]:
     from rclpy.context import Context
     from rclpy.node import Node
 
-    from cnoid_control.ros.domain import reserved_domain
+    from cnoid_control.ros.transport import reserved_domain
 
     config = load_config('sr1_pd')
     body = make_robot(config.parameters.robot, config.folder)

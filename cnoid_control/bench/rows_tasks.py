@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.bench.bench_row import BenchRow, Work
+from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import Body, load_body
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks import (
@@ -17,9 +17,9 @@ from cnoid_control.controllers.tasks import (
     BodyScrewTask,
     JointPositionConstraint,
     JointVelocityConstraint,
-    TaskController,
+    TaskSolver,
 )
-from cnoid_control.controllers.tasks.solvers.qp_solver import QpSolver
+from cnoid_control.controllers.tasks.qp_solver import QpSolver
 
 PERIOD = 0.005
 DAMPING = 1e-6
@@ -55,10 +55,10 @@ def speed_limits(body: Body) -> np.ndarray:
     return np.maximum(body.dq_upper, 1.0)
 
 
-def six_frames(body: Body) -> TaskController:
+def six_frames(body: Body) -> TaskSolver:
     """Six pose tasks with velocity and position limits on the whole body."""
     group = JointGroup('all', body.joints)
-    controller = TaskController(body, group, PERIOD, QpSolver(damping=DAMPING))
+    controller = TaskSolver(body, group, PERIOD, QpSolver(damping=DAMPING))
     for name, pose in targets(body).items():
         task = controller.add_task(BodyScrewTask(name, body.link(name), gain=GAIN / PERIOD))
         task.target.set(pose)
@@ -118,7 +118,7 @@ def one_task() -> Iterator[tuple[Work, Work]]:
     body.calc_forward_kinematics()
     goal = body.link('flange').T
     goal[:3, 3] += [0.02, 0.03, -0.02]
-    controller = TaskController(body, JointGroup('all', body.joints), PERIOD, QpSolver())
+    controller = TaskSolver(body, JointGroup('all', body.joints), PERIOD, QpSolver())
     controller.add_task(BodyPositionTask('hand', body.link('flange'))).target.set(goal)
     joint = body.tree.pin_joints[body.link('flange').index]
     goal_rotation, goal_translation = goal[:3, :3].copy(), goal[:3, 3].copy()

@@ -1,8 +1,7 @@
 """The robot model: bodies, links and devices, and what can be computed from them."""
 
 from cnoid_control.body.body import Body, BodyState
-from cnoid_control.body.device import Device
-from cnoid_control.body.device_list import DeviceList
+from cnoid_control.body.description import JointType, StateFlag
 from cnoid_control.body.devices import (
     AccelerationSensor,
     Camera,
@@ -16,19 +15,19 @@ from cnoid_control.body.devices import (
     SpotLight,
     VisionSensor,
 )
-from cnoid_control.body.dynamics import calc_inverse_dynamics, calc_mass_matrix
-from cnoid_control.body.jacobians import (
-    calc_angular_momentum_jacobian,
-    calc_cm_jacobian,
-    calc_link_jacobian,
-)
+from cnoid_control.body.devices.base import Device, DeviceList
+from cnoid_control.body.formats.load import load_body
+from cnoid_control.body.formats.ros2_control_tag import select_hardware
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.joint_path import JointPath, Rows, get_joint_path
-from cnoid_control.body.joint_type import JointType
+from cnoid_control.body.kinematics import (
+    calc_angular_momentum_jacobian,
+    calc_cm_jacobian,
+    calc_inverse_dynamics,
+    calc_link_jacobian,
+    calc_mass_matrix,
+)
 from cnoid_control.body.link import ContactPoint, Link
-from cnoid_control.body.model_loader import load_body
-from cnoid_control.body.state_flag import StateFlag
-from cnoid_control.body.urdf_hardware import select_hardware
 
 __all__ = [
     'AccelerationSensor',

@@ -1,19 +1,151 @@
-"""What a model file says of a robot, before anything is computed from it.
-
-The loaders make a `BodyDescription`, `Body` is built on one, and simulators and writers read it.
-"""
+"""Model data that the readers of all formats produce: links, joints, shapes, state flags."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, IntFlag
 from typing import Any
 
 import numpy as np
 
-from cnoid_control.body.device import Device
-from cnoid_control.body.joint_type import JointType
-from cnoid_control.body.shape import Shape
-from cnoid_control.body.state_flag import StateFlag
+from cnoid_control.body.devices.base import Device
+
+
+class JointType(Enum):
+    """Kind of the joint between a link and its parent."""
+
+    REVOLUTE = 'revolute'
+    PRISMATIC = 'prismatic'
+    FREE = 'free'
+    FIXED = 'fixed'
+    PSEUDO_CONTINUOUS_TRACK = 'pseudo_continuous_track'
+
+    @property
+    def has_displacement(self) -> bool:
+        """Whether the joint has a displacement q that moves the link."""
+        return self in (JointType.REVOLUTE, JointType.PRISMATIC)
+
+
+class StateFlag(IntFlag):
+    """Bits that name what is read from, or commanded to, a link.
+
+    Used as an actuation mode (what a joint is commanded by) and as the input set of a link.
+    """
+
+    NONE = 0
+    JOINT_DISPLACEMENT = 1
+    JOINT_VELOCITY = 2
+    JOINT_ACCELERATION = 4
+    JOINT_EFFORT = 8
+    LINK_POSITION = 16
+    LINK_TWIST = 32
+    LINK_ACCELERATION = 64
+    LINK_EXT_WRENCH = 128
+    LINK_CONTACT_STATE = 256
+    HIGH_GAIN_ACTUATION = 512
+
+    # A joint commanded by displacement, velocity and effort at once has a PID actuator; its gains
+    # are part of the command.
+    JOINT_PID = JOINT_DISPLACEMENT | JOINT_VELOCITY | JOINT_EFFORT
+
+    # Other names for the same channels.
+    STATE_NONE = NONE
+    NO_ACTUATION = NONE
+    JOINT_ANGLE = JOINT_DISPLACEMENT
+    JOINT_TORQUE = JOINT_EFFORT
+    JOINT_FORCE = JOINT_EFFORT
+    ALL_STATE_HIGH_GAIN = (
+        LINK_POSITION
+        | LINK_TWIST
+        | LINK_EXT_WRENCH
+        | JOINT_DISPLACEMENT
+        | JOINT_VELOCITY
+        | JOINT_EFFORT
+        | HIGH_GAIN_ACTUATION
+    )
+
+
+@dataclass(frozen=True)
+class Box:
+    """Box of full edge lengths `size` [m], centred on its frame."""
+
+    size: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """Sphere of `radius` [m], centred on its frame."""
+
+    radius: float
+
+
+@dataclass(frozen=True)
+class Cylinder:
+    """Cylinder of `radius` and full `length` [m] along the Z axis of its frame."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """Cylinder of `length` [m] along Z with half spheres of `radius` [m] at both ends."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Cone of base `radius` and full `length` [m] along Z, its tip towards +Z."""
+
+    radius: float
+    length: float
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Triangles from a file, or given as vertices [m] and vertex indices.
+
+    Attributes:
+        path: absolute path of the mesh file; empty for a mesh given by its triangles.
+        scale: factor along each axis.
+        uri: the address as it stood in the model file, kept for writing it back.
+        vertices: corner positions, flattened x y z ... [m]; empty for a file.
+        triangles: corner indices, flattened, three a triangle.
+    """
+
+    path: str = ''
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    uri: str = ''
+    vertices: tuple[float, ...] = ()
+    triangles: tuple[int, ...] = ()
+
+
+Geometry = Box | Sphere | Cylinder | Capsule | Cone | Mesh
+
+
+@dataclass
+class Shape:
+    """One geometry of a link, placed in the link frame.
+
+    Attributes:
+        geometry: the solid.
+        translation: origin of the geometry's frame in the link frame [m], shape (3,).
+        rotation: axes of the geometry's frame in the link frame, shape (3, 3).
+        visual: whether it is seen.
+        collision: whether it collides.
+        color: red, green, blue, opacity in [0, 1].
+        name: name in the model file, may be empty.
+    """
+
+    geometry: Geometry
+    translation: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    rotation: np.ndarray = field(default_factory=lambda: np.eye(3))
+    visual: bool = True
+    collision: bool = True
+    color: tuple[float, float, float, float] = (0.7, 0.7, 0.7, 1.0)
+    name: str = ''
 
 
 @dataclass(frozen=True)

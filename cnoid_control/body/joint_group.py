@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from cnoid_control.body.description import JointType
 from cnoid_control.body.exceptions import DuplicateName, UnknownJoint
-from cnoid_control.body.joint_type import JointType
 from cnoid_control.body.link import Link
 
 

@@ -8,8 +8,8 @@ from enum import IntFlag
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body.jacobians import calc_link_jacobian
-from cnoid_control.body.joint_type import JointType
+from cnoid_control.body.description import JointType
+from cnoid_control.body.kinematics import calc_link_jacobian
 from cnoid_control.body.link import Link
 
 # An iteration that leaves more than this share of the squared error stagnates.

@@ -1,13 +1,174 @@
-"""A description turned into a pinocchio model, with the maps between the two orders."""
+"""The kinematic tree of a body and its pinocchio model."""
 
 from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.body.joint_type import JointType
-from cnoid_control.body.validation import depth_first_order
+from cnoid_control.body.description import BodyDescription, JointType, LinkDescription
+from cnoid_control.body.exceptions import (
+    DuplicateJointId,
+    DuplicateName,
+    InvalidAxis,
+    InvalidInertia,
+    InvalidLimits,
+    InvalidMass,
+    InvalidMimic,
+    KinematicCycle,
+    RootLinkError,
+    UnknownJointType,
+    UnknownLink,
+    UnknownParent,
+)
+
+
+def depth_first_order(description: BodyDescription) -> list[LinkDescription]:
+    """Check the description and give its links depth-first, children in file order.
+
+    Raises:
+        ModelError: the subclass that names the first fact found wrong.
+    """
+    _check_names(description)
+    for link in description.links:
+        _check_link(link, description.source)
+    _check_mimics(description)
+    ordered = _sort_tree(description)
+    _check_rigid_parts(ordered, description.source)
+    return ordered
+
+
+def _check_names(description: BodyDescription) -> None:
+    source = description.source
+    links: set[str] = set()
+    joints: set[str] = set()
+    joint_of_id: dict[int, str] = {}
+    for link in description.links:
+        if link.name in links:
+            raise DuplicateName('link', link.name, source)
+        links.add(link.name)
+        if link.parent is not None and link.joint_name in joints:
+            raise DuplicateName('joint', link.joint_name, source)
+        joints.add(link.joint_name)
+        if link.joint_id >= 0:
+            if link.joint_id in joint_of_id:
+                raise DuplicateJointId(
+                    link.joint_id, joint_of_id[link.joint_id], link.joint_name, source
+                )
+            joint_of_id[link.joint_id] = link.joint_name
+    devices: set[str] = set()
+    for link_name, device in description.devices:
+        if link_name not in links:
+            raise UnknownLink(link_name, sorted(links), source)
+        if device.name and device.name in devices:
+            raise DuplicateName('device', device.name, source)
+        devices.add(device.name)
+
+
+def _check_link(link: LinkDescription, source: str) -> None:
+    if not np.isfinite(link.mass) or link.mass < 0.0:
+        raise InvalidMass(link.name, link.mass, source)
+    inertia = link.inertia
+    if not np.all(np.isfinite(inertia)) or not np.allclose(inertia, inertia.T, atol=1e-9):
+        raise InvalidInertia(link.name, inertia.tolist(), source)
+    moments = np.linalg.eigvalsh(inertia)
+    # Zero moments are looked at later, with what the link is fixed to; negative ones never are.
+    if moments[0] < -1e-9 * moments[2] - 1e-15:
+        raise InvalidInertia(link.name, inertia.tolist(), source)
+    if link.joint_type is JointType.FREE and link.parent is not None:
+        known = [kind.value for kind in JointType if kind is not JointType.FREE]
+        raise UnknownJointType(link.joint_name, link.joint_type.value, known, source)
+    for lower, upper in (('q_lower', 'q_upper'), ('dq_lower', 'dq_upper'), ('u_lower', 'u_upper')):
+        # Written so that a limit which is not a number is refused too.
+        if not getattr(link, lower) <= getattr(link, upper):
+            limits = getattr(link, lower), getattr(link, upper)
+            raise InvalidLimits(link.joint_name, lower, limits, source)
+    axis = link.joint_axis
+    needs_axis = link.joint_type.has_displacement
+    if not np.all(np.isfinite(axis)) or (needs_axis and not np.linalg.norm(axis) > 0.0):
+        raise InvalidAxis(link.name, axis.tolist(), source)
+
+
+def _check_mimics(description: BodyDescription) -> None:
+    leaders = [
+        link.joint_name
+        for link in description.links
+        if link.joint_type.has_displacement and link.mimic is None
+    ]
+    for link in description.links:
+        if link.mimic is not None and link.mimic.joint not in leaders:
+            raise InvalidMimic(link.joint_name, link.mimic.joint, leaders, description.source)
+
+
+def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
+    names = [link.name for link in description.links]
+    children: dict[str | None, list[LinkDescription]] = {}
+    for link in description.links:
+        if link.parent is not None and link.parent not in names:
+            raise UnknownParent(link.name, link.parent, names, description.source)
+        children.setdefault(link.parent, []).append(link)
+    roots = children.get(None, [])
+    if len(roots) > 1 or (not roots and not names):
+        raise RootLinkError([link.name for link in roots], description.source)
+    ordered: list[LinkDescription] = []
+    stack = list(roots)
+    while stack:
+        link = stack.pop()
+        ordered.append(link)
+        stack.extend(reversed(children.get(link.name, [])))
+    if len(ordered) < len(names):
+        reached = {link.name for link in ordered}
+        raise KinematicCycle([name for name in names if name not in reached], description.source)
+    return ordered
+
+
+def _check_rigid_parts(ordered: list[LinkDescription], source: str) -> None:
+    """Refuse inertias that leave what moves as one piece without a moment about some axis.
+
+    Links that are fixed to others often have a point mass, a flat plate's inertia or nothing at
+    all: what counts is the piece that they are part of.
+    """
+    pieces: dict[str, list[LinkDescription]] = {}
+    piece_of: dict[str, str] = {}
+    for link in ordered:
+        fixed = link.parent is not None and not link.joint_type.has_displacement
+        piece_of[link.name] = piece_of[str(link.parent)] if fixed else link.name
+        pieces.setdefault(piece_of[link.name], []).append(link)
+    for links in pieces.values():
+        flat = [link for link in links if _is_flat(link)]
+        if flat and not (np.linalg.eigvalsh(_inertia_of_piece(links))[0] > 0.0):
+            raise InvalidInertia(flat[0].name, flat[0].inertia.tolist(), source)
+
+
+def _is_flat(link: LinkDescription) -> bool:
+    """Whether a link with mass or inertia has no moment about some axis."""
+    if link.mass == 0.0 and not link.inertia.any():
+        return False
+    moments = np.linalg.eigvalsh(link.inertia)
+    return bool(moments[0] <= 1e-9 * moments[2])
+
+
+def _inertia_of_piece(links: list[LinkDescription]) -> np.ndarray:
+    """Inertia of links that move as one, about their centre of mass, axes of the first."""
+    poses = {links[0].name: (np.zeros(3), np.eye(3))}
+    mass, moment, total = 0.0, np.zeros(3), np.zeros((3, 3))
+    for link in links:
+        if link is not links[0]:
+            origin, axes = poses[str(link.parent)]
+            poses[link.name] = (origin + axes @ link.translation, axes @ link.rotation)
+        origin, axes = poses[link.name]
+        center = origin + axes @ link.center_of_mass
+        mass += link.mass
+        moment += link.mass * center
+        total += axes @ link.inertia @ axes.T + link.mass * _about(center)
+    if mass > 0.0:
+        total -= mass * _about(moment / mass)
+    return total
+
+
+def _about(point: np.ndarray) -> np.ndarray:
+    """Inertia of a unit mass at a point about the origin."""
+    return float(point @ point) * np.eye(3) - np.outer(point, point)
+
 
 ROOT_NQ = 7
 ROOT_NV = 6

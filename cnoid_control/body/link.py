@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body.description import LinkDescription
-from cnoid_control.body.joint_type import JointType
+from cnoid_control.body.description import JointType, LinkDescription
 
 if TYPE_CHECKING:
     from cnoid_control.body.body import Body

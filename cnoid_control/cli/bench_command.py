@@ -14,7 +14,7 @@ from cnoid_control.cli.command import Command
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cnoid_control.bench.figure_row import FigureResult
+    from cnoid_control.bench.row import FigureResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +30,9 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from cnoid_control.bench.bench_row import BenchRow
     from cnoid_control.bench.measure import BenchResult, measure
     from cnoid_control.bench.registry import bench_rows
+    from cnoid_control.bench.row import BenchRow
 
     rows = bench_rows(args.rows)
     if args.list:

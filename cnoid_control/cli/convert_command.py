@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read the model and write it as URDF."""
-    from cnoid_control.body.urdf_writer import convert
+    from cnoid_control.body.formats.urdf_writer import convert
 
     description = convert(args.model, args.out)
     joints = sum(link.joint_id >= 0 for link in description.links)

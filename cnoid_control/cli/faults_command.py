@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from cnoid_control.cli.command import Command
-from cnoid_control.cli.interrupt import StopOnInterrupt
+from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.runtime.fault_table import FaultResult, to_json, to_markdown, try_again
+from cnoid_control.faults.table import FaultResult, to_json, to_markdown, try_again
 
 WHERE = ('embedded', 'dds')
 
@@ -47,15 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
     """The faults by name, each with what injects it."""
     # Physics and ROS are imported here so that the other commands start quickly.
-    from cnoid_control.runtime.embedded_faults import EMBEDDED_FAULTS, run_embedded
+    from cnoid_control.faults.embedded import EMBEDDED_FAULTS, run_embedded
 
     found: list[tuple[str, Callable[[], FaultResult]]] = []
     if where != 'dds':
         found += [(fault.name, partial(run_embedded, fault)) for fault in EMBEDDED_FAULTS]
     if where != 'embedded':
         try:
-            from cnoid_control.ros.dds_fault import run_dds
-            from cnoid_control.ros.dds_faults import DDS_FAULTS
+            from cnoid_control.faults.dds import DDS_FAULTS, run_dds
         except ImportError as error:
             if where == 'dds':
                 raise NoRos(error) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from cnoid_control.cli.command import Command
 from cnoid_control.hardware.registry import KINDS
 from cnoid_control.plugin.exceptions import ControllerLoadError
-from cnoid_control.plugin.option_string import parse_option_string
+from cnoid_control.plugin.options import parse_option_string
 from cnoid_control.plugin.registry import controller_names, find_controller
 from cnoid_control.share import share_folder
 
@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_graph(name: str, picture: str | None) -> int:
     from cnoid_control.controllers.composition.graph import draw_graph, graph_text
-    from cnoid_control.controllers.composition.stage_factory import make_stage
-    from cnoid_control.ros.node_keys import NODE_KEYS
+    from cnoid_control.controllers.composition.stage import make_stage
+    from cnoid_control.ros.node.parameters import NODE_KEYS
     from cnoid_control.runtime.config import load_config
 
     config = load_config(name, passed_over=NODE_KEYS)

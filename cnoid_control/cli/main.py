@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if '--ros-args' in words:
-        from cnoid_control.ros.node import main as node_main
+        from cnoid_control.ros.node.control_node import main as node_main
 
         return node_main(words)
     args = make_parser().parse_args(words)

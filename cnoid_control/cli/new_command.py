@@ -1,4 +1,4 @@
-"""`cnoid_control new`: a working controller to start from."""
+"""`cnoid_control new`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,119 @@ from pathlib import Path
 from string import Template
 
 from cnoid_control.cli.command import Command
-from cnoid_control.cli.new_template import CONFIG, CONTROLLER, TEST
 from cnoid_control.exceptions import CnoidControlError
+
+CONTROLLER = '''"""SR1 stands and waves its right arm; change it into what you need."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control import ControllerIO, SimpleController, StateFlag, parameter
+
+
+class $class_name(SimpleController):
+    """Holds the initial posture by joint torques while one joint swings."""
+
+    @dataclass
+    class Parameters:
+        """What the config file and `--option` can set."""
+
+        joint: str = parameter('RARM_SHOULDER_P', 'joint that swings')
+        amplitude: float = parameter(0.3, 'how far it swings', unit='rad', minimum=0.0)
+        frequency: float = parameter(0.5, 'how often it swings', unit='Hz', minimum=0.0)
+        stiffness: float = parameter(8000.0, 'proportional gain', unit='N m/rad', minimum=0.0)
+        damping: float = parameter(100.0, 'derivative gain', unit='N m s/rad', minimum=0.0)
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Say what is read and commanded, and remember the posture."""
+        self.io = io
+        self.body = io.body
+        self.options = io.parameters
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
+            io.enable_io(joint)
+            io.enable_input(joint, StateFlag.JOINT_VELOCITY)
+        self.swinging = self.body.joint(self.options.joint).joint_id
+        self.q_initial = self.body.q.copy()
+        return True
+
+    def control(self) -> bool:
+        """Compute the torques of one tick."""
+        body, options = self.body, self.options
+        phase = 2.0 * np.pi * options.frequency * self.io.current_time
+        # 1 - cos starts without a jump of position or velocity.
+        swing = options.amplitude * (1.0 - np.cos(phase)) / 2.0
+        body.q_target[:] = self.q_initial
+        body.q_target[self.swinging] += swing
+        body.u[:] = options.stiffness * (body.q_target - body.q) - options.damping * body.dq
+        return True
+'''
+
+CONFIG = """# $class_name on SR1 in MuJoCo.
+/**:
+  ros__parameters:
+    robot:
+      model: sr1.urdf
+      # Right leg, right arm, left leg, left arm, waist.
+      posture: [0.0, -0.036652, 0.0, 0.078540, -0.041888, 0.0,
+                0.174533, -0.003491, 0.0, -1.570796, 0.0, 0.0, 0.0,
+                0.0, -0.036652, 0.0, 0.078540, -0.041888, 0.0,
+                0.174533, -0.003491, 0.0, -1.570796, 0.0, 0.0, 0.0,
+                0.0, 0.0, 0.0]
+    rate: 1000.0
+    controller: $name.py:$class_name
+    $name:
+      amplitude: 0.3
+      frequency: 0.5
+    # Warn of what is read or written without having been enabled.
+    strict: true
+    hardware:
+      type: mujoco
+      mujoco:
+        collision: [LLEG_ANKLE_R/box, RLEG_ANKLE_R/box]
+"""
+
+TEST = '''"""$class_name keeps SR1 upright and swings the arm."""
+
+from pathlib import Path
+
+import numpy as np
+
+from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.run_monitor import RunMonitor
+
+CONFIG = Path(__file__).parent / '$name.yaml'
+
+
+def run(duration: float, **options: float) -> tuple[RunMonitor, np.ndarray]:
+    """Run the controller; the monitor, and the swinging joint's angle tick by tick."""
+    config = load_config(CONFIG, {'$name': options})
+    loop = make_loop(config)
+    monitor = RunMonitor(loop)
+    blocks: list[np.ndarray] = []
+    loop.trace.listeners.append(blocks.append)
+    outcome = loop.run(duration)
+    assert outcome.exit == 'completed', outcome.reason
+    joint = loop.hardware.body.joint('RARM_SHOULDER_P').joint_id
+    return monitor, np.concatenate(blocks)[:, loop.trace.columns['q']][:, joint]
+
+
+def test_swings_and_stands():
+    """After half a period the arm is at its farthest, and the robot stands."""
+    monitor, angles = run(1.0, amplitude=0.3, frequency=0.5)
+    assert not monitor.fell
+    assert monitor.max_joint_error < 0.03
+    assert abs(np.ptp(angles) - 0.3) < 0.02
+
+
+def test_amplitude_zero_stands_still():
+    """Without a swing the arm stays where it is."""
+    monitor, angles = run(0.5, amplitude=0.0)
+    assert not monitor.fell
+    assert np.ptp(angles) < 0.01
+'''
 
 
 class InvalidControllerName(CnoidControlError):

@@ -1,16 +1,49 @@
-"""What a run looks like while it goes on."""
+"""Progress display and interrupts of a run."""
 
 from __future__ import annotations
 
 import math
+import signal
 import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.run_monitor import RunMonitor
+from cnoid_control.runtime.summary import RunMonitor
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopOnInterrupt:
+    """While it is entered, Ctrl-C and SIGTERM call `stop`; a second one ends the program."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        """Remember what to call."""
+        self._stop = stop
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopOnInterrupt:
+        for number in SIGNALS:
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self._restore()
+        self._stop()
+
+    def __exit__(self, *error: object) -> None:
+        self._restore()
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}
+
 
 PERIOD = 0.1
 
@@ -18,14 +51,14 @@ PERIOD = 0.1
 class RunProgress:
     """One line on the terminal: simulated time, speed, tilt, tracking error, limits acting.
 
-    It is drawn between two blocks of the tape, at most ten times a second; where there is no
+    It is drawn between two blocks of the trace, at most ten times a second; where there is no
     terminal nothing is drawn.
     """
 
     def __init__(
         self, loop: ControlLoop, monitor: RunMonitor, duration: float, console: Console
     ) -> None:
-        """Listen to the loop's tape."""
+        """Listen to the loop's trace."""
         self._loop = loop
         self._monitor = monitor
         self._duration = duration
@@ -33,7 +66,7 @@ class RunProgress:
         self._drawn = -math.inf
         self._start = 0.0
         self._limited = 0
-        if console.is_terminal and loop.tape is not None:
+        if console.is_terminal and loop.trace is not None:
             total = None if math.isinf(duration) else duration
             self._progress = Progress(
                 BarColumn(bar_width=20),
@@ -43,7 +76,7 @@ class RunProgress:
                 transient=True,
             )
             self._task = self._progress.add_task('', total=total)
-            loop.tape.listeners.append(self._update)
+            loop.trace.listeners.append(self._update)
 
     def __enter__(self) -> RunProgress:
         self._start = time.perf_counter()

@@ -13,9 +13,8 @@ from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import KINDS, hardware_names, observable_devices
 from cnoid_control.plugin.registry import instance_name
-from cnoid_control.ros.node_keys import NODE_KEYS
-from cnoid_control.runtime.config import RunConfig, load_config
-from cnoid_control.runtime.config_file import parse_value
+from cnoid_control.ros.node.parameters import NODE_KEYS
+from cnoid_control.runtime.config import RunConfig, load_config, parse_value
 
 if TYPE_CHECKING:
     from cnoid_control.runtime.loop import ControlLoop
@@ -119,16 +118,14 @@ def run(args: argparse.Namespace) -> int:
     # The parts of a run are imported here so that the other commands start quickly.
     from rich.console import Console
 
-    from cnoid_control.cli.interrupt import StopOnInterrupt
-    from cnoid_control.cli.progress import RunProgress
+    from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
     from cnoid_control.cli.run_plot import RunPlot
     from cnoid_control.cli.summary_table import print_summary
-    from cnoid_control.runtime.run_monitor import RunMonitor
-    from cnoid_control.runtime.summary import summarize
+    from cnoid_control.runtime.summary import RunMonitor, summarize
 
     config = config_from_arguments(args)
     console = Console(stderr=True)
-    loop = _make_loop(config, detailed_tape=bool(args.plot))
+    loop = _make_loop(config, detailed_trace=bool(args.plot))
     monitor = RunMonitor(loop)
     plot = RunPlot(loop) if args.plot else None
     recorder = _make_recorder(config, loop, args) if args.log else None
@@ -152,17 +149,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if outcome.exit == 'failed' else 0
 
 
-def _make_loop(config: RunConfig, detailed_tape: bool) -> ControlLoop:
+def _make_loop(config: RunConfig, detailed_trace: bool) -> ControlLoop:
     if KINDS[config.hardware_type].simulated:
         from cnoid_control.runtime.assembly import make_loop
 
-        return make_loop(config, detailed_tape=detailed_tape)
+        return make_loop(config, detailed_trace=detailed_trace)
     # A robot that goes with the clock on the wall is never left without a guard.
     try:
-        from cnoid_control.ros.standalone import make_standalone_loop
+        from cnoid_control.ros.robot.standalone import make_standalone_loop
     except ImportError as error:
         raise RosNotInstalled(error) from error
-    return make_standalone_loop(config, sys.stderr, detailed_tape)
+    return make_standalone_loop(config, sys.stderr, detailed_trace)
 
 
 def _duration(given: float | None, config: RunConfig) -> float:

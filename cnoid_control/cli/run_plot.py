@@ -24,15 +24,15 @@ class PlotNotWritable(CnoidControlError):
 
 
 class RunPlot:
-    """Collects the tape of a run and draws it: tracking, torques, root path, forces."""
+    """Collects the trace of a run and draws it: tracking, torques, root path, forces."""
 
     def __init__(self, loop: ControlLoop) -> None:
-        """Listen to the detailed tape of a loop."""
-        assert loop.tape is not None
+        """Listen to the detailed trace of a loop."""
+        assert loop.trace is not None
         self._body = loop.hardware.body
-        self._columns = loop.tape.columns
+        self._columns = loop.trace.columns
         self._blocks: list[np.ndarray] = []
-        loop.tape.listeners.append(self._blocks.append)
+        loop.trace.listeners.append(self._blocks.append)
 
     def save(self, path: str | Path, title: str) -> None:
         """Draw the page into a file, PNG or whatever its suffix says.

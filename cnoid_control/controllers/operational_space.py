@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cnoid_control.controllers.tasks.config import TasksParameters
 from cnoid_control.controllers.tasks.constraints import (
     JointAccelerationConstraint,
     JointPositionConstraint,
     JointVelocityConstraint,
 )
+from cnoid_control.controllers.tasks.controller import TasksController
 from cnoid_control.controllers.tasks.exceptions import TaskError
-from cnoid_control.controllers.tasks.task_controller import TaskController
-from cnoid_control.controllers.tasks.task_parameters import TasksParameters
-from cnoid_control.controllers.tasks.tasks_controller import TasksController
+from cnoid_control.controllers.tasks.task_solver import TaskSolver
 from cnoid_control.parameters import parameter
-from cnoid_control.plugin.controller_config import ControllerConfig
-from cnoid_control.plugin.controller_io import ControllerIO
+from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 
 LEVELS = (1, 2)
 
@@ -57,7 +56,7 @@ class OperationalSpaceController(TasksController):
         return True
 
 
-def add_joint_limits(tasks: TaskController, max_acceleration: float) -> None:
+def add_joint_limits(tasks: TaskSolver, max_acceleration: float) -> None:
     """Keep all controlled joints to the model's speeds and ranges, and to an acceleration."""
     group = tasks.joint_group
     speed = JointVelocityConstraint('joint speed', group)

@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.controllers.drive.drive_parameters import GAINS, spread
-from cnoid_control.controllers.drive.inverse_dynamics import InverseDynamics
-from cnoid_control.controllers.drive.pid import Pid
+from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.parameters import parameter
-from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.parameters import ParameterOutOfRange, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
 
 

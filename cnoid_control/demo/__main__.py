@@ -18,7 +18,7 @@ from cnoid_control.runtime.assembly import make_robot
 from cnoid_control.runtime.config import load_config
 
 if TYPE_CHECKING:
-    from cnoid_control.ros.robot_observer import RobotObserver
+    from cnoid_control.demo.robot_observer import RobotObserver
 
 # Longest time without any progress [s], and between two looks at the robot [s].
 PATIENCE, PAUSE = 180.0, 0.05
@@ -37,8 +37,8 @@ def run(duration: float, out: Path) -> None:
     Raises:
         DemoFailed: a process failed, or the robot does not stand.
     """
-    from cnoid_control.ros.domain import reserved_domain
-    from cnoid_control.ros.robot_observer import RobotObserver
+    from cnoid_control.demo.robot_observer import RobotObserver
+    from cnoid_control.ros.transport import reserved_domain
 
     config = load_config(CONFIG)
     body = make_robot(config.parameters.robot, config.folder)

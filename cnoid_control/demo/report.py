@@ -12,7 +12,7 @@ from cnoid_control.demo.process import DemoFailed
 
 if TYPE_CHECKING:
     from cnoid_control.body import Body
-    from cnoid_control.ros.robot_observer import Sample
+    from cnoid_control.demo.robot_observer import Sample
 
 FORCE_SENSORS = ('LeftAnkleForceSensor', 'RightAnkleForceSensor')
 GRAVITY = 9.80665

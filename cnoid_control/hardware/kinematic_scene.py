@@ -9,14 +9,11 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body
-from cnoid_control.hardware.kinematic_parameters import KinematicParameters
-from cnoid_control.hardware.lights import Lights
-from cnoid_control.hardware.motion_sensors import MotionSensors
-from cnoid_control.hardware.mujoco_model import MujocoModel
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters
-from cnoid_control.hardware.picture_maker import PictureMaker
-from cnoid_control.hardware.scene_parameters import SceneParameters
-from cnoid_control.hardware.vision_sensors import VisionSensors
+from cnoid_control.hardware.kinematic import KinematicParameters
+from cnoid_control.hardware.mujoco.model import MujocoModel
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters, SceneParameters
+from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
+from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
 
 # Nothing pushes an ideal robot: neither the floor nor the ends of its joints.
 NO_FORCES = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_ACTUATION
@@ -44,7 +41,7 @@ class KinematicScene:
         self._model, self._data = model, mujoco.MjData(model)
         self._sensors = MotionSensors(self._mapping, self._data, body, parameters, period)
         lights = Lights(self._mapping, self._data, body)
-        self._maker = PictureMaker(self._mapping, self._data, lights, parameters)
+        self._maker = CameraRenderer(self._mapping, self._data, lights, parameters)
         self._vision = VisionSensors(body, self._maker, parameters.seed)
 
     def open(self, names: Collection[str], time: float) -> None:

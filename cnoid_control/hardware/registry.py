@@ -33,26 +33,26 @@ class HardwareKind:
 KINDS = {
     'mujoco': HardwareKind(
         'physics in this process',
-        'cnoid_control.hardware.mujoco_hardware:MujocoHardware',
-        'cnoid_control.hardware.mujoco_parameters:MujocoParameters',
+        'cnoid_control.hardware.mujoco.hardware:MujocoHardware',
+        'cnoid_control.hardware.mujoco.parameters:MujocoParameters',
         ('ForceSensor', 'RateGyroSensor', 'AccelerationSensor', 'Imu'),
     ),
     'kinematic': HardwareKind(
         'an ideal robot that reaches its targets at once',
-        'cnoid_control.hardware.kinematic_hardware:KinematicHardware',
-        'cnoid_control.hardware.kinematic_parameters:KinematicParameters',
+        'cnoid_control.hardware.kinematic:KinematicHardware',
+        'cnoid_control.hardware.kinematic:KinematicParameters',
         ('RateGyroSensor', 'AccelerationSensor', 'Imu'),
     ),
     'ros2_control': HardwareKind(
         'a robot behind ros2_control, through ROS 2 topics',
-        'cnoid_control.ros.standalone:StandaloneHardware',
-        'cnoid_control.ros.ros2_control_parameters:Ros2ControlParameters',
+        'cnoid_control.ros.robot.standalone:StandaloneHardware',
+        'cnoid_control.ros.robot.parameters:Ros2ControlParameters',
         simulated=False,
     ),
     'replay': HardwareKind(
         'a recorded run, which goes as it went',
-        'cnoid_control.hardware.replay_hardware:ReplayHardware',
-        'cnoid_control.hardware.replay_parameters:ReplayParameters',
+        'cnoid_control.hardware.replay:ReplayHardware',
+        'cnoid_control.hardware.replay:ReplayParameters',
     ),
 }
 

@@ -14,9 +14,9 @@ from cnoid_control.body.devices import (
     RangeSensor,
     RateGyroSensor,
 )
-from cnoid_control.log import layouts
-from cnoid_control.log.cdr_layout import CdrLayout, stamps
-from cnoid_control.log.mcap_writer import Batch
+from cnoid_control.messages import layouts
+from cnoid_control.messages.layouts import CdrLayout, stamps
+from cnoid_control.log.writer import Batch
 
 
 def measurement_layout(device: Device) -> CdrLayout:

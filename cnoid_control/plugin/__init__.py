@@ -2,8 +2,7 @@
 
 from cnoid_control.body import StateFlag
 from cnoid_control.parameters import parameter
-from cnoid_control.plugin.controller_config import ControllerConfig
-from cnoid_control.plugin.controller_io import ControllerIO
+from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 from cnoid_control.plugin.simple_controller import SimpleController
 
 __all__ = ['ControllerConfig', 'ControllerIO', 'SimpleController', 'StateFlag', 'parameter']

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from cnoid_control.plugin.controller_config import ControllerConfig
-    from cnoid_control.plugin.controller_io import ControllerIO
+    from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 
 
 class SimpleController:

@@ -43,7 +43,7 @@ class MissingChannel(HardwareError, RosError):
         super().__init__(f'{what} is read, but topic {topic!r} {reason}')
 
 
-class NobodyReceives(HardwareError, RosError):
+class NoSubscriber(HardwareError, RosError):
     """Commands that nobody receives."""
 
     def __init__(self, taker: str, topic: str, timeout: float) -> None:
@@ -54,7 +54,7 @@ class NobodyReceives(HardwareError, RosError):
         )
 
 
-class TwoPublishers(HardwareError, RosError):
+class MultiplePublishers(HardwareError, RosError):
     """A topic that must have one publisher and has several."""
 
     def __init__(self, topic: str, nodes: Iterable[str]) -> None:
@@ -85,7 +85,7 @@ class UncommandedJoint(HardwareError, RosError):
         )
 
 
-class ForeignJoints(HardwareError, RosError):
+class UnknownJoints(HardwareError, RosError):
     """A controller that commands joints which the robot does not have."""
 
     def __init__(self, taker: str, joints: Iterable[str], known: Iterable[str]) -> None:
@@ -96,7 +96,7 @@ class ForeignJoints(HardwareError, RosError):
         )
 
 
-class SharedJoint(HardwareError, RosError):
+class JointClaimedTwice(HardwareError, RosError):
     """A joint that two active takers of commands would command."""
 
     def __init__(self, joint: str, takers: Iterable[str]) -> None:
@@ -175,7 +175,7 @@ class LoopDidNotReturn(RosError):
         super().__init__(f'the loop has begun it and was not done with it in {patience:g} s')
 
 
-class StoppedMeanwhile(RosError):
+class ResetInterrupted(RosError):
     """A stop that was asked for while a reset was under way."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
@@ -183,7 +183,7 @@ class StoppedMeanwhile(RosError):
         super().__init__(f'the safe state goes on: {"; ".join(reasons)} after the reset had begun')
 
 
-class NotWell(RosError):
+class FaultStillPresent(RosError):
     """The safe state was to be left while its cause, or another one, is still there."""
 
     def __init__(self, causes: Sequence[str]) -> None:
@@ -191,7 +191,7 @@ class NotWell(RosError):
         super().__init__(f'the safe state goes on: {"; ".join(causes)}')
 
 
-class OtherJoints(HardwareError, RosError):
+class JointOrderChanged(HardwareError, RosError):
     """A command controller that has other joints than when it was put to use."""
 
     def __init__(self, controller: str, joints: Sequence[str], before: Sequence[str]) -> None:

@@ -10,20 +10,20 @@ from typing import TextIO
 import numpy as np
 
 from cnoid_control.body import Body, JointType
+from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.link import rotation_matrix
-from cnoid_control.body.model_loader import load_body
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
-from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.parameters import ParameterOutOfRange
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.config import OtherController, RobotParameters, RunConfig
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerRaised, UnknownParentController
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController, check_options
-from cnoid_control.runtime.limits import CommandLimiter
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.tape import Tape
+from cnoid_control.runtime.managed_controller import ManagedController, check_options
+from cnoid_control.runtime.safety.limits import CommandLimiter
+from cnoid_control.runtime.trace import TickTrace
 from cnoid_control.share import shared_file
 
 
@@ -62,7 +62,7 @@ def place_robot(body: Body, robot: RobotParameters) -> None:
     body.initialize_state()
 
 
-def make_controllers(config: RunConfig) -> list[HostedController]:
+def make_controllers(config: RunConfig) -> list[ManagedController]:
     """Controllers of a configuration with their sub-controllers attached.
 
     Raises:
@@ -77,8 +77,8 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
     if main in others:
         raise ParameterOutOfRange('other_controllers', main, 'it is the main controller')
     types |= {name: other.type or name for name, other in others.items()}
-    hosted = {
-        name: HostedController(
+    managed = {
+        name: ManagedController(
             name,
             _make_instance(name, find_controller(type_, config.folder)),
             config.options.get(name, {}),
@@ -86,17 +86,17 @@ def make_controllers(config: RunConfig) -> list[HostedController]:
         for name, type_ in types.items()
     }
     for name, options in config.options.items():
-        if name not in hosted:
+        if name not in managed:
             # It waits for a swap, where a mistake would be found too late.
             check_options(name, find_controller(name, config.folder), options)
-    top = [hosted[main]]
+    top = [managed[main]]
     for name, other in others.items():
         if not other.parent:
-            top.append(hosted[name])
-        elif other.parent in hosted and not _is_own_ancestor(name, others):
-            hosted[other.parent].children.append(hosted[name])
+            top.append(managed[name])
+        elif other.parent in managed and not _is_own_ancestor(name, others):
+            managed[other.parent].children.append(managed[name])
         else:
-            known = [key for key in hosted if key != name]
+            known = [key for key in managed if key != name]
             raise UnknownParentController(name, other.parent, known)
     return top
 
@@ -140,7 +140,7 @@ def make_loop(
     config: RunConfig,
     hardware: Hardware | None = None,
     os: TextIO | None = None,
-    detailed_tape: bool = False,
+    detailed_trace: bool = False,
 ) -> ControlLoop:
     """The whole loop of a configuration, ready to run.
 
@@ -148,7 +148,7 @@ def make_loop(
         config: the configuration.
         hardware: what to run on; made from the configuration where None.
         os: stream for messages; the standard error where None.
-        detailed_tape: whether the tape holds what plots need.
+        detailed_trace: whether the trace holds what plots need.
     """
     controllers = make_controllers(config)
     if hardware is None:
@@ -164,7 +164,7 @@ def make_loop(
         hardware,
         host,
         limiter=limiter,
-        tape=Tape(hardware.body, detailed_tape),
+        trace=TickTrace(hardware.body, detailed_trace),
         active_control_only=config.parameters.active_control_only,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cnoid_control.exceptions import CnoidControlError, describe, in_words
+from cnoid_control.exceptions import CnoidControlError, describe, safe_str
 
 
 class ControllerFailed(CnoidControlError):
@@ -48,7 +48,7 @@ class ResultNotBool(ControllerFailed):
 
     def __init__(self, controller: str, phase: str, tick: int | None, result: object) -> None:
         """Name the controller, the phase, the tick and what was returned."""
-        shown = in_words(result, repr)
+        shown = safe_str(result, repr)
         super().__init__(
             controller, phase, tick, f'returned {shown}; it must return True or False'
         )
@@ -74,7 +74,7 @@ class UnknownParentController(CnoidControlError):
         )
 
 
-class BadCommands(CnoidControlError):
+class ImplausibleCommands(CnoidControlError):
     """Controllers that have commanded what is no number, or far too much."""
 
     def __init__(self, tick: int) -> None:
@@ -82,7 +82,7 @@ class BadCommands(CnoidControlError):
         super().__init__(f'at tick {tick}: the commands cannot be meant')
 
 
-class CommandNotMeant(ControllerFailed):
+class ImplausibleCommand(ControllerFailed):
     """A controller that is about to take over commands what is no number, or far too much."""
 
     def __init__(self, controller: str, tick: int) -> None:
@@ -90,7 +90,7 @@ class CommandNotMeant(ControllerFailed):
         super().__init__(controller, 'control', tick, 'commanded what cannot be meant')
 
 
-class LoopStands(CnoidControlError):
+class LoopStalled(CnoidControlError):
     """The loop has taken no tick while something waited for one."""
 
     def __init__(self, timeout: float) -> None:
@@ -107,7 +107,7 @@ class SwapFailed(CnoidControlError):
         super().__init__(f'{controller!r} could not take over: {reason}')
 
 
-class SwapUnderWay(SwapFailed):
+class SwapInProgress(SwapFailed):
     """A controller that was to take over while another one was doing so."""
 
     def __init__(self, controller: str) -> None:
@@ -123,7 +123,7 @@ class RunEnded(CnoidControlError):
         super().__init__('the run has ended')
 
 
-class RobotHeld(CnoidControlError):
+class InSafeState(CnoidControlError):
     """Controllers could not take over, for the robot is in the safe state."""
 
     def __init__(self, reason: str) -> None:
@@ -131,7 +131,7 @@ class RobotHeld(CnoidControlError):
         super().__init__(f'the robot is in the safe state: {reason}')
 
 
-class ControllerHangs(CnoidControlError):
+class ControlTimeout(CnoidControlError):
     """A controller's control() did not come back in time."""
 
     def __init__(self, duration: float | None = None, limit: float | None = None) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
-from cnoid_control.runtime.exceptions import BadCommands, ControllerHangs, RobotHeld
-from cnoid_control.runtime.fallback import Fallback
-from cnoid_control.runtime.hang_monitor import HangMonitor
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.limits import CommandLimiter
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import ControlTimeout, ImplausibleCommands, InSafeState
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.safe_state import SafeState
-from cnoid_control.runtime.watchdog import Watchdog
+from cnoid_control.runtime.safety.fallback import Fallback
+from cnoid_control.runtime.safety.hang_monitor import HangMonitor
+from cnoid_control.runtime.safety.limits import CommandLimiter
+from cnoid_control.runtime.safety.safe_state import SafeState
+from cnoid_control.runtime.safety.watchdog import Watchdog
 
 # Watches that find that nobody takes the commands.
-UNHEARD = ('deactivated', 'subscriber_time')
+NO_SUBSCRIBER = ('deactivated', 'subscriber_time')
 
 
 class GuardedLoop(ControlLoop):
@@ -113,7 +113,7 @@ class GuardedLoop(ControlLoop):
         In the loop's thread.
 
         Raises:
-            ControllerHangs: it did not come back in time and was interrupted.
+            ControlTimeout: it did not come back in time and was interrupted.
             Exception: what the function raised.
         """
         try:
@@ -133,7 +133,7 @@ class GuardedLoop(ControlLoop):
         try:
             with self._robot:
                 return self._step()
-        except ControllerHangs:
+        except ControlTimeout:
             # The interrupt came when the controller had just come back: the safe state is on.
             return True
 
@@ -159,7 +159,7 @@ class GuardedLoop(ControlLoop):
         trip = self.guard.check()
         if trip is not None and trip.action in ('safe', 'estop'):
             estop = trip.action == 'estop'
-            self.safe_state.enter(trip.message, estop, self.guard.finds(*UNHEARD))
+            self.safe_state.enter(trip.message, estop, self.guard.finds(*NO_SUBSCRIBER))
 
     def _refuse_late_swap(self) -> None:
         """Give up controllers whose first tick will not come, for the robot is held.
@@ -168,7 +168,7 @@ class GuardedLoop(ControlLoop):
         """
         transition = self.transition
         if transition is not None and self.safe_state.is_engaged and not transition.has_begun:
-            self.abandon_transition(RobotHeld(self.safe_state.reason))
+            self.abandon_transition(InSafeState(self.safe_state.reason))
 
     def _control_fallback(self, fallback: Fallback, now: float) -> None:
         if not self.safe_state.is_engaged or self.safe_state.is_estop:
@@ -182,22 +182,22 @@ class GuardedLoop(ControlLoop):
         finally:
             self._monitor.end()
             self._robot.acquire()
-        if not self._may_be_mixed():
-            fallback.fail(BadCommands(self.tick))
+        if not self._can_blend():
+            fallback.fail(ImplausibleCommands(self.tick))
 
-    def _may_be_mixed(self) -> bool:
-        return self.limiter is None or self.limiter.may_be_mixed()
+    def _can_blend(self) -> bool:
+        return self.limiter is None or self.limiter.can_blend()
 
     def _send(self) -> None:
         dt = self.hardware.time_step
         fresh = self.guard.is_fresh('state_age')
-        if self.tape is not None:
-            self.tape.record(self.hardware.time)
+        if self.trace is not None:
+            self.trace.record(self.hardware.time)
         if self.recorder is not None:
             self.recorder.note_outputs()
-        if self.safe_state.is_handing_over and not self._may_be_mixed():
+        if self.safe_state.is_handing_over and not self._can_blend():
             # Mixed with what holds the robot it would have its way little by little.
-            self.safe_state.enter(str(BadCommands(self.tick)))
+            self.safe_state.enter(str(ImplausibleCommands(self.tick)))
         self.safe_state.apply(dt, fresh)
         if self.fallback is not None and fresh:
             self.fallback.apply()
@@ -205,8 +205,8 @@ class GuardedLoop(ControlLoop):
         since = min(dt, getattr(self.hardware, 'dt', dt))
         if self.limiter is not None and not self.limiter.apply(since):
             if self.fallback is not None:
-                self.fallback.fail(BadCommands(self.tick))
-            self.safe_state.enter(str(BadCommands(self.tick)))
+                self.fallback.fail(ImplausibleCommands(self.tick))
+            self.safe_state.enter(str(ImplausibleCommands(self.tick)))
             self.safe_state.apply(dt, fresh)
             self.limiter.apply(since)
         if self.recorder is not None:
@@ -252,7 +252,7 @@ class GuardedLoop(ControlLoop):
 
     def _report_hang(self, duration: float) -> None:
         action = self.guard.parameters.control_action
-        reason = str(ControllerHangs(duration, self._monitor.limit))
+        reason = str(ControlTimeout(duration, self._monitor.limit))
         self.guard.trip('control_time', action, reason)
         if action == 'warn':
             return
@@ -262,7 +262,7 @@ class GuardedLoop(ControlLoop):
         for host in hosts:
             host.revoke()
         if self.fallback is not None:
-            self.fallback.fail(ControllerHangs(duration, self._monitor.limit))
+            self.fallback.fail(ControlTimeout(duration, self._monitor.limit))
         with self._robot:
             # A loop in Python must not keep the interpreter from what follows.
             self._monitor.interrupt()

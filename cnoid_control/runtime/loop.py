@@ -11,15 +11,15 @@ from typing import Protocol
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.plugin import ControllerIO
-from cnoid_control.runtime.collector_rest import CollectorRest
-from cnoid_control.runtime.exceptions import BadCommands, RunEnded
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.limits import CommandLimiter
-from cnoid_control.runtime.tape import Tape
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import ImplausibleCommands, RunEnded
+from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.safety.limits import CommandLimiter
+from cnoid_control.runtime.trace import TickTrace
 from cnoid_control.runtime.transition import Transition
 
 # A sleeper is woken late: the last part of a wait is spent awake [s].
-AWAKE = 150e-6
+SPIN_TIME = 150e-6
 
 
 class TickRecorder(Protocol):
@@ -71,7 +71,7 @@ class ControlLoop:
         host: the controllers.
         transition: what drives the robot while other controllers take over; None otherwise.
         limiter: limits the commands, if anything does.
-        tape: where each tick is noted for statistics and plots, if anywhere.
+        trace: where each tick is noted for statistics and plots, if anywhere.
         recorder: where each tick is noted for a log file, if anywhere.
         active_control_only: whether the run ends when every controller returns False in a tick.
         observed: names of devices to measure though no controller reads them.
@@ -86,7 +86,7 @@ class ControlLoop:
         host: ControllerHost,
         *,
         limiter: CommandLimiter | None = None,
-        tape: Tape | None = None,
+        trace: TickTrace | None = None,
         recorder: TickRecorder | None = None,
         active_control_only: bool = True,
     ) -> None:
@@ -95,7 +95,7 @@ class ControlLoop:
         self.host = host
         self.transition: Transition | None = None
         self.limiter = limiter
-        self.tape = tape
+        self.trace = trace
         self.recorder = recorder
         self.active_control_only = active_control_only
         self.observed: set[str] = set()
@@ -135,7 +135,7 @@ class ControlLoop:
         Raises:
             ControllerFailed: a controller failed.
             HardwareError: the robot failed.
-            BadCommands: commands are no numbers.
+            ImplausibleCommands: commands are no numbers.
         """
         hardware = self.hardware
         if not hardware.read():
@@ -149,12 +149,12 @@ class ControlLoop:
             go_on = self.host.control(self.tick, now)
         else:
             go_on = self._control_transition(self.transition, now)
-        if self.tape is not None:
-            self.tape.record(now)
+        if self.trace is not None:
+            self.trace.record(now)
         if recorder is not None:
             recorder.note_outputs()
         if self.limiter is not None and not self.limiter.apply(hardware.time_step):
-            raise BadCommands(self.tick)
+            raise ImplausibleCommands(self.tick)
         if recorder is not None:
             recorder.note_sent()
         hardware.write()
@@ -194,7 +194,7 @@ class ControlLoop:
         last = math.inf if math.isinf(duration) else round(duration / period)
         step = self.step
         clock = time.perf_counter
-        rest = CollectorRest()
+        rest = GcPause()
         if real_time:
             rest.begin()
         begin = clock()
@@ -223,8 +223,8 @@ class ControlLoop:
             self.overruns += 1
             # Start afresh rather than chase lost time with a burst of ticks.
             return time.perf_counter()
-        if ahead > AWAKE:
-            time.sleep(ahead - AWAKE)
+        if ahead > SPIN_TIME:
+            time.sleep(ahead - SPIN_TIME)
         while time.perf_counter() < deadline:
             pass
         return deadline
@@ -276,7 +276,7 @@ class ControlLoop:
                 self.hardware.close()
             finally:
                 self.host.unconfigure()
-                if self.tape is not None:
-                    self.tape.flush()
+                if self.trace is not None:
+                    self.trace.flush()
                 if self.recorder is not None:
                     self.recorder.close()

@@ -11,22 +11,17 @@ import numpy as np
 
 from cnoid_control.hardware.channels import Channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.hardware.replay_hardware import ReplayHardware
-from cnoid_control.hardware.replay_parameters import ReplayParameters
-from cnoid_control.log import layouts
-from cnoid_control.log.cdr_layout import decode_text
+from cnoid_control.hardware.replay import ReplayHardware, ReplayParameters
 from cnoid_control.log.exceptions import LogNotReadable
-from cnoid_control.log.log_file import LogFile
+from cnoid_control.log.reader import LogFile
+from cnoid_control.messages import layouts
+from cnoid_control.messages.layouts import decode_text
 from cnoid_control.plugin import ControllerIO
-from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.plugin.message_text import message_from_text
-from cnoid_control.plugin.messages import Message
+from cnoid_control.plugin.mailbox import Mailbox, Message, message_from_text
 from cnoid_control.runtime.assembly import make_loop, make_robot
 from cnoid_control.runtime.config import RunConfig, config_from_text
-from cnoid_control.runtime.log_encoder import COMMANDS, joint_names
 from cnoid_control.runtime.loop import RunOutcome
-from cnoid_control.runtime.recorder import mailbox_topic
-from cnoid_control.runtime.state_text import restore_state_text
+from cnoid_control.runtime.recorder import COMMANDS, joint_names, mailbox_topic, restore_state_text
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.runtime.exceptions import LoopStands, SwapFailed, SwapUnderWay
-from cnoid_control.runtime.hold import Hold
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import LoopStalled, SwapFailed, SwapInProgress
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.safe_state import SafeStateParameters
+from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.hold import Hold
+from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.transition import Transition
 
 
@@ -53,7 +53,7 @@ class HotSwap:
 
     def begin(
         self,
-        controllers: Sequence[HostedController],
+        controllers: Sequence[ManagedController],
         duration: float | None = None,
         permit: Callable[[], None] = lambda: None,
     ) -> Transition:
@@ -69,14 +69,14 @@ class HotSwap:
             tells what was wrong where the new ones were given up.
 
         Raises:
-            SwapUnderWay: another swap has not ended yet.
+            SwapInProgress: another swap has not ended yet.
             SwapFailed: a phase before the first tick failed; nothing has changed.
         """
         loop = self._loop
         name = controllers[0].name if controllers else ''
         with self._lock:
             if loop.transition is not None:
-                raise SwapUnderWay(name)
+                raise SwapInProgress(name)
             new = self._bring_up(controllers, name)
             given = self._holding
             hold = Hold(
@@ -108,7 +108,7 @@ class HotSwap:
 
     def swap(
         self,
-        controllers: Sequence[HostedController],
+        controllers: Sequence[ManagedController],
         duration: float | None = None,
         timeout: float = 5.0,
         permit: Callable[[], None] = lambda: None,
@@ -130,21 +130,21 @@ class HotSwap:
         transition = self.begin(controllers, duration, permit)
         name = controllers[0].name
         if not transition.begun.wait(timeout):
-            transition.withdraw(LoopStands(timeout))
+            transition.withdraw(LoopStalled(timeout))
             if not transition.begun.wait(timeout):
-                raise SwapFailed(name, LoopStands(2.0 * timeout))
+                raise SwapFailed(name, LoopStalled(2.0 * timeout))
         if transition.error is not None:
             raise SwapFailed(name, transition.error) from transition.error
         return transition
 
-    def _bring_up(self, controllers: Sequence[HostedController], name: str) -> ControllerHost:
+    def _bring_up(self, controllers: Sequence[ManagedController], name: str) -> ControllerHost:
         loop = self._loop
         host = ControllerHost(
             controllers, loop.hardware.body, loop.hardware.time_step, loop.host.os
         )
         try:
             host.configure()
-            host.initialize(aside=True)
+            host.initialize(standby=True)
             host.start()
             if len(host.controllers) < len(controllers):
                 raise host.errors[-1]

@@ -9,13 +9,13 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
-from cnoid_control.runtime.command_group import LARGEST
-from cnoid_control.runtime.commands import Commands
-from cnoid_control.runtime.exceptions import CommandNotMeant, ControllerFailed
-from cnoid_control.runtime.hold import Hold
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.limits import CommandLimiter
-from cnoid_control.runtime.safe_state import smooth
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import ControllerFailed, ImplausibleCommand
+from cnoid_control.runtime.safety.commands import Commands
+from cnoid_control.runtime.safety.hold import Hold
+from cnoid_control.runtime.safety.limit_rules import LARGEST
+from cnoid_control.runtime.safety.limits import CommandLimiter
+from cnoid_control.runtime.safety.safe_state import smooth
 
 CHANNEL_OF_FLAG = {
     StateFlag.JOINT_DISPLACEMENT: 'q_target',
@@ -100,7 +100,7 @@ class Transition:
             base, old_values = getattr(self._base, channel), getattr(self._from_old, channel)
             lower, upper = np.full((2, len(after)), [[-LARGEST], [LARGEST]])
             if self._limiter is not None:
-                lower, upper = self._limiter.mixable(channel)
+                lower, upper = self._limiter.blend_range(channel)
             self._commanded.append((getattr(self._commands, channel), after, lower, upper))
             self._shared.append((base, old_values, after & before))
         lost = [joint.name in old and joint.name not in new for joint in body.joints]
@@ -159,12 +159,12 @@ class Transition:
         # Before they are mixed: what cannot be meant is not to have its way little by little.
         for values, mask, lower, upper in self._commanded:
             if not ((values >= lower) & (values <= upper))[mask].all():
-                raise CommandNotMeant(self.new.controllers[0].name, tick)
+                raise ImplausibleCommand(self.new.controllers[0].name, tick)
         first = not self.has_begun
         if first:
             self.has_begun = True
             self.new.set_modes()
-            self._hold.grab()
+            self._hold.capture()
         self._tick += 1
         self._blend()
         if first:

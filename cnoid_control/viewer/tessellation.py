@@ -6,8 +6,8 @@ from functools import lru_cache, singledispatch
 
 import numpy as np
 
-from cnoid_control.body.mesh_reader import Triangles, read_mesh
-from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Geometry, Mesh, Sphere
+from cnoid_control.body.description import Box, Capsule, Cone, Cylinder, Geometry, Mesh, Sphere
+from cnoid_control.body.formats.mesh import Triangles, read_mesh
 
 SEGMENTS = 32
 RINGS = 12

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from cnoid_control.bench.figure_row import FigureRow
 from cnoid_control.bench.registry import bench_rows
+from cnoid_control.bench.row import MetricRow
 from cnoid_control.cli.main import main
 
 
 def test_a_figure_is_held_against_its_goal():
     """At most, or at least, as the row says."""
-    row = FigureRow('x', 'subject', 'reference', lambda: 0.5, 'm', goal=1.0)
+    row = MetricRow('x', 'subject', 'reference', lambda: 0.5, 'm', goal=1.0)
     assert (row.result().value, row.result().reached, row.result().goal) == (0.5, True, '<= 1')
-    assert not FigureRow('x', '', '', lambda: 0.5, 'm', '>=', 1.0).result().reached
+    assert not MetricRow('x', '', '', lambda: 0.5, 'm', '>=', 1.0).result().reached
 
 
 def test_a_figure_that_needs_something_else_is_left_out():
     """Nothing is called and there is no value."""
-    row = FigureRow('x', '', '', lambda: 1 / 0, '', needs='no_such_module')
+    row = MetricRow('x', '', '', lambda: 1 / 0, '', needs='no_such_module')
     assert row.result().value is None
     assert row.result().reached is None
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from cnoid_control.bench.bench_row import BenchRow
 from cnoid_control.bench.measure import measure
 from cnoid_control.bench.registry import UnknownBenchRow, bench_rows
+from cnoid_control.bench.row import BenchRow
 
 
 def counting_row(calls: list[str], **options) -> BenchRow:

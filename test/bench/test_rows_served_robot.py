@@ -8,8 +8,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from cnoid_control.bench.rows_served_robot import as_messages, from_templates
-from cnoid_control.ros.fast_path import open_inbox
-from cnoid_control.ros.sim_assembly import state_qos
+from cnoid_control.ros.raw_dds import open_subscription
+from cnoid_control.ros.sim.assembly import state_qos
 from cnoid_control.runtime.assembly import make_robot
 from cnoid_control.runtime.config import load_config
 
@@ -28,7 +28,7 @@ def test_both_sides_publish_the_same(ros_domain):
     works = [from_templates(node, body), as_messages(node, body)]
     messages = []
     for work, prefix in zip(works, ('raw', 'typed'), strict=True):
-        inbox = open_inbox(node, JointState, f'{prefix}/joint_states', state_qos())
+        inbox = open_subscription(node, JointState, f'{prefix}/joint_states', state_qos())
         data = None
         while data is None:
             work()

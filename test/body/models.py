@@ -6,7 +6,7 @@ import numpy as np
 
 from cnoid_control.body import Body, JointType, load_body
 from cnoid_control.body.description import LinkDescription
-from cnoid_control.body.urdf_loader import parse_urdf
+from cnoid_control.body.formats.urdf import parse_urdf
 
 SR1 = 'package://cnoid_control/urdf/sr1.urdf'
 

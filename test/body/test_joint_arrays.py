@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from cnoid_control.body import Body
-from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.description import BodyDescription, JointType, LinkDescription
 from cnoid_control.body.exceptions import WrongArraySize
-from cnoid_control.body.joint_type import JointType
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from cnoid_control.cli import faults_command
 from cnoid_control.cli.main import main
-from cnoid_control.runtime.fault_table import FaultResult, to_markdown
+from cnoid_control.faults.table import FaultResult, to_markdown
 
 
 def test_faults_of_the_embedded_loop_are_survived(capsys, tmp_path: Path) -> None:

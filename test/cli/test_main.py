@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from cnoid_control.body.model_loader import load_body
+from cnoid_control.body.formats.load import load_body
 from cnoid_control.cli.main import main
 from cnoid_control.share import share_folder
 
@@ -75,7 +75,7 @@ def test_ros_arguments_start_the_node(monkeypatch):
         return 3
 
     monkeypatch.setitem(
-        sys.modules, 'cnoid_control.ros.node', types.SimpleNamespace(main=node_main)
+        sys.modules, 'cnoid_control.ros.node.control_node', types.SimpleNamespace(main=node_main)
     )
     assert main(['--ros-args', '-p', 'rate:=5.0']) == 3
     assert calls == [['--ros-args', '-p', 'rate:=5.0']]

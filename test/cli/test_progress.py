@@ -9,7 +9,7 @@ from rich.console import Console
 from cnoid_control.cli.progress import RunProgress
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.run_monitor import RunMonitor
+from cnoid_control.runtime.summary import RunMonitor
 
 
 def shown(changes: dict, terminal: bool) -> str:

@@ -14,7 +14,7 @@ import matplotlib.image
 import pytest
 
 from cnoid_control.cli.main import main
-from cnoid_control.log.log_file import LogFile
+from cnoid_control.log.reader import LogFile
 
 KEYS = {
     'ticks',

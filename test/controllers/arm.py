@@ -9,12 +9,12 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import ForceSensor
-from cnoid_control.hardware.mujoco_hardware import MujocoHardware
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.hardware import MujocoHardware
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.plugin import SimpleController
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.managed_controller import ManagedController
 
 NAMES = ('shoulder', 'elbow')
 
@@ -56,8 +56,8 @@ def make_loop(
     """Loop of a controller with the arm, opened; messages go to `loop.host.os`."""
     parameters = MujocoParameters(time_step=physics_step, gravity=gravity, floor=False)
     hardware = MujocoHardware(make_arm(), parameters, time_step)
-    hosted = HostedController('test', controller, options or {})
-    host = ControllerHost([hosted], hardware.body, time_step, io.StringIO())
+    managed = ManagedController('test', controller, options or {})
+    host = ControllerHost([managed], hardware.body, time_step, io.StringIO())
     loop = ControlLoop(hardware, host)
     loop.open()
     return loop

@@ -13,11 +13,10 @@ from cnoid_control.controllers.operational_space import (
     OperationalSpaceParameters,
 )
 from cnoid_control.controllers.tasks.exceptions import TaskError
-from cnoid_control.controllers.tasks.velocity_shaper import VelocityShaper
+from cnoid_control.controllers.tasks.task import VelocityShaper
 from cnoid_control.parameters import parse_parameters
-from cnoid_control.plugin.controller_config import ControllerConfig
-from cnoid_control.plugin.controller_io import ControllerIO
-from cnoid_control.plugin.messages import Pose
+from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
+from cnoid_control.plugin.mailbox import Pose
 
 DT = 0.002
 

@@ -15,7 +15,7 @@ from cnoid_control.runtime.config import load_config
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from cnoid_control.demo.process import DemoFailed
-from cnoid_control.ros.robot_observer import Sample
+from cnoid_control.demo.robot_observer import Sample
 
 LEANING = np.array([np.sin(0.15), 0.0, 0.0, np.cos(0.15)])
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin.registry import controller_names, find_controller
-from cnoid_control.runtime.config import load_config, parse_config
-from cnoid_control.runtime.config_file import read_parameter_file
-from cnoid_control.runtime.limits import LimitsParameters
-from cnoid_control.runtime.safe_state import SafeStateParameters
-from cnoid_control.runtime.watchdog import WatchdogParameters
+from cnoid_control.runtime.config import load_config, parse_config, read_parameter_file
+from cnoid_control.runtime.safety.limits import LimitsParameters
+from cnoid_control.runtime.safety.safe_state import SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 SCALARS = st.one_of(
     st.none(),

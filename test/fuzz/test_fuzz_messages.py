@@ -18,15 +18,16 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Image, Imu, JointState, LaserScan, PointCloud2, PointField, Range
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
+from cnoid_control.messages.joint_state import find_layout
 from cnoid_control.ros.exceptions import MalformedMessage
-from cnoid_control.ros.image_decoders import ImageDecoder, PointCloudDecoder
-from cnoid_control.ros.joint_state_layout import find_layout
-from cnoid_control.ros.joint_state_source import JointStateSource
 from cnoid_control.ros.message_types import read_message
-from cnoid_control.ros.sensor_decoders import (
+from cnoid_control.ros.robot.joint_states import JointStateSource
+from cnoid_control.ros.robot.sensor_decoders import (
+    ImageDecoder,
     ImuDecoder,
     LaserScanDecoder,
     OdometryDecoder,
+    PointCloudDecoder,
     RangeDecoder,
     SensorDecoder,
     WrenchDecoder,
@@ -69,7 +70,7 @@ def mutated(data: bytes, changes: list[tuple[str, float, int]]) -> bytes:
     return bytes(found)
 
 
-class Inbox:
+class RawSubscription:
     """Messages to take."""
 
     lost = restarts = sent_at = 0
@@ -107,7 +108,7 @@ def test_fuzz_joint_states(changes, names, values, known) -> None:
     """A state that is taken is what the typed message says, and knows where all joints are."""
     data = mutated(joint_state(names or NAMES, values=values), changes)
     good = joint_state(NAMES, 4)
-    inbox = Inbox(good, data) if known else Inbox(data)
+    inbox = RawSubscription(good, data) if known else RawSubscription(data)
     reports: list[str] = []
     source = JointStateSource(inbox, NAMES, 0.001, 0.5, reports.append)  # type: ignore[arg-type]
     source.need(np.arange(len(NAMES)))

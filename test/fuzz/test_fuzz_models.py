@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cnoid_control.body import Body
-from cnoid_control.body.body_loader import parse_body
 from cnoid_control.body.description import BodyDescription
 from cnoid_control.body.exceptions import ModelError, PathOutsidePackage
-from cnoid_control.body.resources import resolve_uri
-from cnoid_control.body.urdf_loader import parse_urdf
+from cnoid_control.body.formats.choreonoid import parse_body
+from cnoid_control.body.formats.resources import resolve_uri
+from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.share import shared_file
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ CHANGES = st.lists(
 )
 
 
-def spoil(text: str, changes: list[tuple[int, int, str]]) -> str:
+def corrupt(text: str, changes: list[tuple[int, int, str]]) -> str:
     """Text with pieces of it replaced."""
     for place, length, word in changes:
         place %= len(text) + 1
@@ -68,14 +68,14 @@ def is_robot_or_refused(load: Callable[[], BodyDescription]) -> bool:
 @given(changes=CHANGES)
 def test_fuzz_urdf(changes: list[tuple[int, int, str]]) -> None:
     """A URDF with replaced pieces becomes a robot or a ModelError."""
-    text = spoil(SR1_URDF, changes)
+    text = corrupt(SR1_URDF, changes)
     assert is_robot_or_refused(lambda: parse_urdf(text, 'fuzz', folder=HERE))
 
 
 @given(changes=CHANGES)
 def test_fuzz_body(changes: list[tuple[int, int, str]]) -> None:
     """A .body file with replaced pieces becomes a robot or a ModelError."""
-    text = spoil(SR1_BODY, changes)
+    text = corrupt(SR1_BODY, changes)
     assert is_robot_or_refused(lambda: parse_body(text, 'fuzz', HERE))
 
 

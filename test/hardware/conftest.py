@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from cnoid_control.body import Body, JointType, StateFlag
-from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.body.shape import Box, Shape
+from cnoid_control.body.description import BodyDescription, Box, LinkDescription, Shape
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.hardware.mujoco_hardware import MujocoHardware
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.hardware import MujocoHardware
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
 ALL_MOTION = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST | StateFlag.LINK_ACCELERATION
 

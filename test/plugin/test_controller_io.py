@@ -12,7 +12,7 @@ from cnoid_control import ControllerIO, StateFlag
 from cnoid_control.body import Body, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.plugin.exceptions import ForeignLink, MailboxConflict, MailboxNotATopic
-from cnoid_control.plugin.messages import Trigger, Value
+from cnoid_control.plugin.mailbox import Trigger, Value
 
 
 @pytest.fixture

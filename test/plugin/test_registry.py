@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from cnoid_control.controllers.sr1_minimum import SR1MinimumController
+from cnoid_control.controllers.sr1.minimum import SR1MinimumController
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin.exceptions import (
     ControllerImportError,
@@ -48,7 +48,7 @@ def test_a_package_that_is_installed_meanwhile_is_seen(tmp_path, monkeypatch):
     (package / 'METADATA').write_text('Metadata-Version: 2.1\nName: newcomer\nVersion: 1.0\n')
     (package / 'entry_points.txt').write_text(
         '[cnoid_control.controllers]\n'
-        'newcomer = cnoid_control.controllers.sr1_minimum:SR1MinimumController\n'
+        'newcomer = cnoid_control.controllers.sr1.minimum:SR1MinimumController\n'
     )
     os.utime(tmp_path, ns=(1, 1))
     assert find_controller('newcomer') is SR1MinimumController
@@ -59,7 +59,7 @@ def test_a_package_that_is_installed_meanwhile_is_seen(tmp_path, monkeypatch):
 
 def test_finds_classes_in_modules():
     """By package.module:Class."""
-    name = 'cnoid_control.controllers.sr1_minimum:SR1MinimumController'
+    name = 'cnoid_control.controllers.sr1.minimum:SR1MinimumController'
     assert find_controller(name) is SR1MinimumController
 
 

@@ -94,8 +94,9 @@ def spin_until(ros_executor: 'Executor') -> SpinUntil:
 def start_process(ros_domain: int, tmp_path: Path) -> Iterator[StartProcess]:
     """Return a function that starts a module of the package as a process on the test's domain.
 
-    `start_process('cnoid_control.ros.node', '--ros-args', ...)` returns the Popen; its output is
-    in the file `process.log_path`. Processes still alive at the end get SIGINT, then SIGKILL.
+    `start_process('cnoid_control.ros.node.control_node', '--ros-args', ...)` returns the Popen;
+    its output is in the file `process.log_path`. Processes still alive at the end get SIGINT,
+    then SIGKILL.
     """
     processes: list[subprocess.Popen] = []
 

@@ -1,11 +1,11 @@
 import subprocess
 import sys
 
-from cnoid_control.ros.domain import DOMAINS, reserved_domain
+from cnoid_control.ros.transport import DOMAINS, reserved_domain
 
 RESERVE = (
     'import sys\n'
-    'from cnoid_control.ros.domain import reserved_domain\n'
+    'from cnoid_control.ros.transport import reserved_domain\n'
     'with reserved_domain() as domain:\n'
     '    print(domain, flush=True); sys.stdin.read()\n'
 )
@@ -34,7 +34,7 @@ def test_overlapping_reservations_differ():
 
 def test_a_domain_that_another_program_uses_is_not_taken(ros_domain, ros_node):
     """Where a ROS node that knows nothing of reservations is at work, the domain is refused."""
-    from cnoid_control.ros import domain
+    from cnoid_control.ros import transport as domain
 
     assert not domain.is_quiet(ros_domain)
 
@@ -44,7 +44,7 @@ def test_the_second_participant_of_a_process_is_noticed_too(ros_domain, ros_cont
     import rclpy
     from rclpy.context import Context
 
-    from cnoid_control.ros import domain
+    from cnoid_control.ros import transport as domain
 
     with reserved_domain() as other:
         context = Context()

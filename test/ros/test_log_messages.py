@@ -6,10 +6,10 @@ import io
 import numpy as np
 import pytest
 
-from cnoid_control.log import layouts
-from cnoid_control.log.cdr_layout import stamps
-from cnoid_control.log.definitions import DEFINITIONS
-from cnoid_control.log.log_file import LogFile
+from cnoid_control.log.reader import LogFile
+from cnoid_control.messages import layouts
+from cnoid_control.messages.definitions import DEFINITIONS
+from cnoid_control.messages.layouts import stamps
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.recorder import Recorder

@@ -7,7 +7,7 @@ from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
 
-from cnoid_control.ros.robot_observer import RobotObserver
+from cnoid_control.demo.robot_observer import RobotObserver
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import os
 import threading
 
-from cnoid_control.ros.scheduling import request_realtime
+from cnoid_control.runtime.realtime import request_realtime
 
 
 def in_thread(function):
@@ -33,7 +33,7 @@ def test_a_refusal_is_told(monkeypatch):
     """Where the system does not permit it, the reason is in the sentence."""
 
     def refuse(*arguments):
-        raise PermissionError(1, 'Operation not permitted')
+        raise PermissionError(1, 'Supervisor not permitted')
 
     monkeypatch.setattr(os, 'sched_setscheduler', refuse)
-    assert 'Operation not permitted' in request_realtime()
+    assert 'Supervisor not permitted' in request_realtime()

@@ -12,12 +12,12 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 
 from node_rig import CONTROLLERS, NodeRig, write_config
 
-from cnoid_control.ros.dds_rig import DdsRig
+from cnoid_control.faults.dds_testbed import DdsRig
 
 # What the nodes use in other modes or with other controllers than the ones of this test.
 ON_OCCASION = {
     ('cnoid_control', 'topics subscribe', '/clock'),
-    ('cnoid_control_deadman', 'topics subscribe', '/clock'),
+    ('cnoid_control_heartbeat', 'topics subscribe', '/clock'),
     ('cnoid_control', 'topics publish', '/position_controller/commands'),
     ('cnoid_control', 'topics publish', '/velocity_controller/commands'),
     ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
@@ -74,7 +74,7 @@ def graph_entries(node) -> set[tuple[str, str, str]]:
 def test_the_policy_names_exactly_what_the_nodes_use(root: Path) -> None:
     """Nothing that SR1's nodes use is missing, and nothing is allowed that none ever uses."""
     allowed = policy_entries(root / 'security' / 'policy.xml')
-    rig = DdsRig(deadman=True)
+    rig = DdsRig(heartbeat=True)
     used: set[tuple[str, str, str]] = set()
     deadline = time.monotonic() + 60.0
     try:

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from cnoid_control.parameters import ParameterError
-from cnoid_control.runtime.config import load_config, parse_config
-from cnoid_control.runtime.config_file import InvalidConfigFile, merge, parse_value
+from cnoid_control.runtime.config import (
+    InvalidConfigFile,
+    load_config,
+    merge,
+    parse_config,
+    parse_value,
+)
 from cnoid_control.share import SharedFileNotFound
 
 GOOD = """

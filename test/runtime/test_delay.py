@@ -12,9 +12,9 @@ from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.hardware.registry import create_hardware, hardware_parameters
 from cnoid_control.parameters import parse_parameters
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.managed_controller import ManagedController
 
 pytest.importorskip('mujoco', reason='needs MuJoCo')
 
@@ -67,7 +67,7 @@ def run(kind: str, controller: Step) -> None:
     options = {'gravity': 0.0, 'floor': False} if kind == 'mujoco' else {}
     parameters = parse_parameters(hardware_parameters(kind), options)
     hardware = create_hardware(kind, wheel(), parameters, DT)
-    host = ControllerHost([HostedController('c', controller)], hardware.body, DT, io.StringIO())
+    host = ControllerHost([ManagedController('c', controller)], hardware.body, DT, io.StringIO())
     assert ControlLoop(hardware, host).run().exit == 'finished'
 
 

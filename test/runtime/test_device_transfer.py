@@ -11,8 +11,8 @@ from cnoid_control import SimpleController
 from cnoid_control.body import Body, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import ForceSensor, PointLight
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.managed_controller import ManagedController
 
 
 def body_with_devices() -> Body:
@@ -45,9 +45,9 @@ class Watching(SimpleController):
         return True
 
 
-def host_of(body: Body, *hosted: HostedController) -> ControllerHost:
+def host_of(body: Body, *managed: ManagedController) -> ControllerHost:
     """Host that is ready for its first tick."""
-    host = ControllerHost(hosted, body, 0.01, io.StringIO())
+    host = ControllerHost(managed, body, 0.01, io.StringIO())
     host.configure()
     host.initialize()
     host.start()
@@ -58,7 +58,7 @@ def test_sensor_state_crosses_when_it_was_changed():
     """Without a notification the controller keeps the last state."""
     body = body_with_devices()
     watching = Watching('force')
-    host = host_of(body, HostedController('a', watching))
+    host = host_of(body, ManagedController('a', watching))
     sensor = body.devices[0]
     sensor.F[:] = 1.0
     host.control(0, 0.0)
@@ -75,7 +75,7 @@ def test_sensor_that_is_not_enabled_stays_as_it_was():
     """Its state is the cleared one for ever."""
     body = body_with_devices()
     watching = Watching()
-    host = host_of(body, HostedController('a', watching))
+    host = host_of(body, ManagedController('a', watching))
     body.devices[0].F[:] = 1.0
     body.devices[0].notify_state_change()
     host.control(0, 0.0)
@@ -87,7 +87,7 @@ def test_light_is_switched_only_after_notification(enabled):
     """Output of a device needs no enabling, but to be said; it is sent once and not echoed."""
     body = body_with_devices()
     watching = Watching(*enabled)
-    host = host_of(body, HostedController('a', watching))
+    host = host_of(body, ManagedController('a', watching))
     emitted = []
     body.devices[1].state_changed.connect(lambda device: emitted.append(device.on))
     watching.light.on = False
@@ -105,7 +105,7 @@ def test_change_by_one_controller_reaches_the_other():
     """A light that one controller switches is seen by another one that reads it."""
     body = body_with_devices()
     switching, watching = Watching(), Watching('light')
-    host = host_of(body, HostedController('a', switching), HostedController('b', watching))
+    host = host_of(body, ManagedController('a', switching), ManagedController('b', watching))
     switching.light.on = False
     switching.light.notify_state_change()
     host.control(0, 0.0)
@@ -118,7 +118,7 @@ def test_family_shares_its_devices():
     """A sub-controller's sensor is not sent back by its parent."""
     body = body_with_devices()
     parent, child = Watching(), Watching('force')
-    host = host_of(body, HostedController('a', parent, children=[HostedController('b', child)]))
+    host = host_of(body, ManagedController('a', parent, children=[ManagedController('b', child)]))
     emitted = []
     body.devices[0].state_changed.connect(lambda device: emitted.append(device.name))
     body.devices[0].notify_state_change()
@@ -132,7 +132,7 @@ def test_nothing_crosses_after_stop():
     """A stopped host listens no more."""
     body = body_with_devices()
     watching = Watching('force')
-    host = host_of(body, HostedController('a', watching))
+    host = host_of(body, ManagedController('a', watching))
     host.stop()
     body.devices[0].notify_state_change()
     watching.light.notify_state_change()

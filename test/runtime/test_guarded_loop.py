@@ -12,14 +12,14 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.runtime.exceptions import ControllerHangs, RobotHeld
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import ControlTimeout, InSafeState
 from cnoid_control.runtime.guarded_loop import GuardedLoop
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
-from cnoid_control.runtime.limits import CommandLimiter, LimitsParameters
-from cnoid_control.runtime.safe_state import SafeState, SafeStateParameters
+from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
+from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import Watchdog, WatchdogParameters
 from cnoid_control.runtime.swap import HotSwap
-from cnoid_control.runtime.watchdog import Watchdog, WatchdogParameters
 
 
 class Scripted(SimpleController):
@@ -51,7 +51,7 @@ def make_loop(controller: SimpleController, **watchdog) -> GuardedLoop:
     guard = Watchdog(WatchdogParameters(grace=0.0, **watchdog))
     loop = GuardedLoop(
         hardware,
-        ControllerHost([HostedController('one', controller)], body, dt, io.StringIO()),
+        ControllerHost([ManagedController('one', controller)], body, dt, io.StringIO()),
         guard,
         SafeState(body, SafeStateParameters(effort='zero'), dt),
         CommandLimiter(body, LimitsParameters(), dt),
@@ -191,7 +191,7 @@ def test_an_endless_loop_is_interrupted_and_the_loop_goes_on() -> None:
     stop.set()
     thread.join(10.0)
     loop.stop_monitor()
-    assert 'ControllerHangs' in str(loop.failure)
+    assert 'ControlTimeout' in str(loop.failure)
     assert set(commands(loop)[2:]) == {0.0}
 
 
@@ -269,7 +269,7 @@ def test_what_controllers_do_between_ticks_is_watched_too() -> None:
         while True:
             pass
 
-    with pytest.raises(ControllerHangs):
+    with pytest.raises(ControlTimeout):
         loop.watched(update)
     loop.stop_monitor()
     assert 'has not come back' in loop.safe_state.reason
@@ -336,9 +336,9 @@ class Placed(Scripted):
 def start_beside(loop: GuardedLoop, controller: SimpleController) -> ControllerHost:
     """Controllers that are started and have never had the robot."""
     body, dt = loop.hardware.body, loop.hardware.time_step
-    host = ControllerHost([HostedController('two', controller)], body, dt, io.StringIO())
+    host = ControllerHost([ManagedController('two', controller)], body, dt, io.StringIO())
     host.configure()
-    host.initialize(aside=True)
+    host.initialize(standby=True)
     host.start()
     return host
 
@@ -348,9 +348,9 @@ def test_a_swap_that_comes_too_late_does_not_take_place() -> None:
     loop = make_loop(Scripted(), state_action='ignore')
     loop.step()
     loop.request_safe_state('the button')
-    transition = HotSwap(loop).begin([HostedController('two', Placed())])
+    transition = HotSwap(loop).begin([ManagedController('two', Placed())])
     loop.step()
-    assert isinstance(transition.error, RobotHeld)
+    assert isinstance(transition.error, InSafeState)
     assert 'the button' in str(transition.error)
     assert transition.winner is transition.old
     assert loop.transition is None
@@ -363,7 +363,7 @@ def test_a_restart_in_the_middle_of_a_swap_gets_what_it_needs() -> None:
     loop.step()
     driving = []
     swap = HotSwap(loop, 1.0, driving=lambda *hosts: driving.append(hosts))
-    transition = swap.begin([HostedController('two', Placed())])
+    transition = swap.begin([ManagedController('two', Placed())])
     for _ in range(3):
         loop.step()
     assert transition.has_begun

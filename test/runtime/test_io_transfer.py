@@ -11,8 +11,8 @@ from fake_hardware import two_joint_body
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, ContactPoint, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.managed_controller import ManagedController
 
 
 class Scripted(SimpleController):
@@ -33,8 +33,8 @@ class Scripted(SimpleController):
 
 def host_of(body: Body, *controllers: SimpleController) -> ControllerHost:
     """Host that is ready for its first tick."""
-    hosted = [HostedController('abc'[i], one) for i, one in enumerate(controllers)]
-    host = ControllerHost(hosted, body, 0.01, io.StringIO())
+    managed = [ManagedController('abc'[i], one) for i, one in enumerate(controllers)]
+    host = ControllerHost(managed, body, 0.01, io.StringIO())
     host.configure()
     host.initialize()
     host.start()

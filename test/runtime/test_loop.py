@@ -10,10 +10,10 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.tape import Tape
+from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.trace import TickTrace
 
 
 class Counter(SimpleController):
@@ -55,8 +55,8 @@ class Counter(SimpleController):
 def make_loop(*controllers: SimpleController, **options) -> ControlLoop:
     """Loop on a fake robot; controllers are named a, b, ..."""
     hardware = FakeHardware(two_joint_body(), states=options.pop('states', 1000))
-    hosted = [HostedController('abc'[i], one) for i, one in enumerate(controllers)]
-    host = ControllerHost(hosted, hardware.body, hardware.time_step, io.StringIO())
+    managed = [ManagedController('abc'[i], one) for i, one in enumerate(controllers)]
+    host = ControllerHost(managed, hardware.body, hardware.time_step, io.StringIO())
     return ControlLoop(hardware, host, **options)
 
 
@@ -247,14 +247,14 @@ def test_limiter_ends_the_run():
 
 @pytest.mark.parametrize('ticks', [3, 256, 300])
 def test_tape_has_a_row_for_each_tick(ticks):
-    """Every tick is on the tape: full blocks and the last, shorter one."""
+    """Every tick is on the trace: full blocks and the last, shorter one."""
     loop = make_loop(Counter(ticks))
-    loop.tape = Tape(loop.hardware.body, detailed=True)
+    loop.trace = TickTrace(loop.hardware.body, detailed=True)
     blocks: list[np.ndarray] = []
-    loop.tape.listeners.append(blocks.append)
+    loop.trace.listeners.append(blocks.append)
     loop.run()
     rows = np.concatenate(blocks)
-    columns = loop.tape.columns
+    columns = loop.trace.columns
     assert len(rows) == ticks
     np.testing.assert_allclose(rows[:, columns['time']].ravel(), np.arange(ticks) * 0.01)
     np.testing.assert_array_equal(rows[:, columns['q']][:, 0], np.arange(ticks))

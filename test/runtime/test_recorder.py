@@ -14,15 +14,14 @@ from cnoid_control.body import Body, ContactPoint, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import Camera, ForceSensor, PointLight, RangeCamera, RangeSensor
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.hardware.replay_hardware import ReplayHardware
-from cnoid_control.hardware.replay_parameters import ReplayParameters
-from cnoid_control.log import layouts
+from cnoid_control.hardware.replay import ReplayHardware, ReplayParameters
 from cnoid_control.log.exceptions import LogNotWritable
-from cnoid_control.log.log_file import LogFile
-from cnoid_control.log.mcap_writer import McapWriter
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.log.reader import LogFile
+from cnoid_control.log.writer import McapWriter
+from cnoid_control.messages import layouts
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.recorder import Recorder
 
 
@@ -46,7 +45,7 @@ def make_loop(hardware, controller: SimpleController, **options) -> ControlLoop:
     """Loop with one controller named 'a'."""
     os = io.StringIO()
     host = ControllerHost(
-        [HostedController('a', controller)], hardware.body, hardware.time_step, os
+        [ManagedController('a', controller)], hardware.body, hardware.time_step, os
     )
     return ControlLoop(hardware, host, **options)
 

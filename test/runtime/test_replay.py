@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cnoid_control.log.exceptions import LogNotReadable
-from cnoid_control.log.mcap_writer import McapWriter
-from cnoid_control.plugin.follow_trajectory import FollowTrajectory
-from cnoid_control.plugin.messages import JointTrajectory
+from cnoid_control.log.writer import McapWriter
+from cnoid_control.plugin.mailbox import JointTrajectory
+from cnoid_control.plugin.trajectory_goal import FollowTrajectory
 from cnoid_control.runtime.assembly import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.recorder import Recorder

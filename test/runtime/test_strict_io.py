@@ -11,8 +11,8 @@ from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import ForceSensor, PointLight
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.managed_controller import ManagedController
 
 Q, DQ = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
 U = StateFlag.JOINT_TORQUE
@@ -66,8 +66,8 @@ def enable(*flags_of_joints: StateFlag | None, output: StateFlag | None = None):
 def warnings_of(setup, work, ticks: int = 2, strict: bool = True) -> list[str]:
     """What a strict run prints."""
     stream = io.StringIO()
-    hosted = [HostedController('c', Scripted(setup, work))]
-    host = ControllerHost(hosted, robot(), 0.01, stream, strict)
+    managed = [ManagedController('c', Scripted(setup, work))]
+    host = ControllerHost(managed, robot(), 0.01, stream, strict)
     host.configure()
     host.initialize()
     host.start()
@@ -129,8 +129,8 @@ def test_cached_arrays_are_watched():
             return True
 
     stream = io.StringIO()
-    hosted = [HostedController('c', Caching(enable(), None))]
-    host = ControllerHost(hosted, robot(), 0.01, stream, True)
+    managed = [ManagedController('c', Caching(enable(), None))]
+    host = ControllerHost(managed, robot(), 0.01, stream, True)
     host.configure()
     host.initialize()
     host.start()
@@ -254,7 +254,7 @@ def test_watched_sensor_can_be_switched():
         own.devices[0].notify_state_change()
 
     host = ControllerHost(
-        [HostedController('c', Scripted(enable(), switch))], body, 0.01, io.StringIO(), True
+        [ManagedController('c', Scripted(enable(), switch))], body, 0.01, io.StringIO(), True
     )
     host.configure()
     host.initialize()

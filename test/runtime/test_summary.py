@@ -14,12 +14,11 @@ from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.link import rotation_matrix
 from cnoid_control.runtime.config import parse_config
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.run_monitor import RunMonitor
-from cnoid_control.runtime.summary import summarize
-from cnoid_control.runtime.tape import Tape
+from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.summary import RunMonitor, summarize
+from cnoid_control.runtime.trace import TickTrace
 
 CONFIG = parse_config({'robot': {'model': 'x.urdf'}, 'controller': 'sr1_minimum'}, 'mine')
 
@@ -41,9 +40,9 @@ class Following(SimpleController):
 def run(hardware, controller: SimpleController, ticks: int) -> dict:
     """Run and summarize."""
     host = ControllerHost(
-        [HostedController('c', controller)], hardware.body, hardware.time_step, io.StringIO()
+        [ManagedController('c', controller)], hardware.body, hardware.time_step, io.StringIO()
     )
-    loop = ControlLoop(hardware, host, tape=Tape(hardware.body))
+    loop = ControlLoop(hardware, host, trace=TickTrace(hardware.body))
     monitor = RunMonitor(loop)
     outcome = loop.run(ticks * hardware.time_step)
     return json.loads(json.dumps(summarize(CONFIG, loop, monitor, outcome), allow_nan=False))
@@ -153,9 +152,9 @@ def test_dropped_controllers_are_told():
             return False
 
     hardware = FakeHardware(two_joint_body())
-    hosted = [HostedController('a', Refusing()), HostedController('b', Following())]
-    host = ControllerHost(hosted, hardware.body, hardware.time_step, io.StringIO())
-    loop = ControlLoop(hardware, host, tape=Tape(hardware.body))
+    managed = [ManagedController('a', Refusing()), ManagedController('b', Following())]
+    host = ControllerHost(managed, hardware.body, hardware.time_step, io.StringIO())
+    loop = ControlLoop(hardware, host, trace=TickTrace(hardware.body))
     monitor = RunMonitor(loop)
     outcome = loop.run(0.05)
     summary = summarize(CONFIG, loop, monitor, outcome)

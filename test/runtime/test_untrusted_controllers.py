@@ -16,14 +16,14 @@ from cnoid_control.plugin.exceptions import ControllerImportError
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.assembly import make_controllers
 from cnoid_control.runtime.config import parse_config
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
     ControllersRevoked,
     NoControllerLeft,
 )
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.runtime.managed_controller import ManagedController
 
 
 class Misbehaving(SimpleController):
@@ -60,8 +60,8 @@ class Misbehaving(SimpleController):
 def make_host(controller: SimpleController) -> tuple[ControllerHost, FakeHardware]:
     """Host of one controller on a fake robot."""
     hardware = FakeHardware(two_joint_body())
-    hosted = [HostedController('bad', controller)]
-    return ControllerHost(hosted, hardware.body, 0.01, io.StringIO()), hardware
+    managed = [ManagedController('bad', controller)]
+    return ControllerHost(managed, hardware.body, 0.01, io.StringIO()), hardware
 
 
 def run_phases(host: ControllerHost) -> None:

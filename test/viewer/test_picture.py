@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 
 from cnoid_control.body import Body
-from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.body.joint_type import JointType
-from cnoid_control.body.shape import Box, Mesh, Shape
+from cnoid_control.body.description import (
+    BodyDescription,
+    Box,
+    JointType,
+    LinkDescription,
+    Mesh,
+    Shape,
+)
 from cnoid_control.viewer.camera import Camera
 from cnoid_control.viewer.picture import draw, save_picture
 

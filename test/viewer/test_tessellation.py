@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cnoid_control.body.shape import Box, Capsule, Cone, Cylinder, Mesh, Sphere
+from cnoid_control.body.description import Box, Capsule, Cone, Cylinder, Mesh, Sphere
 from cnoid_control.viewer.tessellation import tessellate
 
 

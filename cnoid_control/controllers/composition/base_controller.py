@@ -1,9 +1,12 @@
-"""The small interface of controllers that are put together from parts."""
+"""Blocks: controllers as functions of named inputs and outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from cnoid_control.plugin import ControllerIO
@@ -68,3 +71,107 @@ def named(controllers: Mapping[Any, BaseController] | list[Any]) -> dict[Any, Ba
     if isinstance(controllers, Mapping):
         return dict(controllers)
     return dict(enumerate(controllers))
+
+
+logger = logging.getLogger(__name__)
+
+
+class ComposeController(BaseController):
+    """Takes the elements named by index from each item, into the same places of one vector."""
+
+    def __init__(
+        self, items: Mapping[str, Sequence[int]], outitem: str, flatten: bool = True
+    ) -> None:
+        """Say what comes from where.
+
+        Args:
+            items: indices by item.
+            outitem: item of the result.
+            flatten: whether the result is a vector with 0 in the holes; otherwise a dict of the
+                elements by index.
+        """
+        self.items = {item: list(indices) for item, indices in items.items()}
+        self.outitem = outitem
+        self.flatten = flatten
+
+    def output(self, **inputs: Any) -> Message:
+        """The composed vector."""
+        elements: dict[int, float] = {}
+        for item, indices in self.items.items():
+            if item not in inputs:
+                logger.warning(
+                    'item %r is to be composed into %r and is missing', item, self.outitem
+                )
+                continue
+            for index in indices:
+                elements[index] = inputs[item][index]
+        if not self.flatten:
+            return {self.outitem: elements}
+        size = 1 + max((index for part in self.items.values() for index in part), default=-1)
+        vector = np.zeros(size)
+        for index, value in elements.items():
+            vector[index] = value
+        return {self.outitem: vector}
+
+
+class LambdaController(BaseController):
+    """Puts out f(arg1, ..., argk) of named inputs."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        argnames: Sequence[str] = (),
+        outnames: str | Sequence[str] | None = None,
+    ) -> None:
+        """Wrap a function.
+
+        Args:
+            f: the function; it must not keep state.
+            argnames: items that are its arguments, in order; None for one that is missing.
+            outnames: item of its result, items of the elements of its result, or None where it
+                returns a message itself.
+        """
+        self.f = f
+        self.argnames = tuple(argnames)
+        self.outnames = outnames
+
+    def output(self, **inputs: Any) -> Message:
+        """Call the function."""
+        for name in self.argnames:
+            if name not in inputs:
+                logger.warning('argument %r of %s is missing', name, self.f)
+        result = self.f(*(inputs.get(name) for name in self.argnames))
+        if self.outnames is None:
+            return result
+        if isinstance(self.outnames, str):
+            return {self.outnames: result}
+        return dict(zip(self.outnames, result, strict=True))
+
+
+class LinearController(BaseController):
+    """Puts out the sum of K x over some inputs x, plus an offset.
+
+    Attributes:
+        type: item of the result, such as 'torquecmd'.
+        gains: gain matrix, or scalar, of each item.
+        offset: added to the sum.
+    """
+
+    def __init__(
+        self, type: str, gains: Mapping[str, Any] | None = None, offset: Any = 0.0
+    ) -> None:
+        """Take the item to put out, the gains by item and the offset."""
+        self.type = type
+        self.gains = {item: np.asarray(gain, float) for item, gain in (gains or {}).items()}
+        self.offset = np.asarray(offset, dtype=float)
+
+    def output(self, **inputs: Any) -> Message:
+        """The sum; an item that is missing is left out with a warning."""
+        total = self.offset
+        for item, gain in self.gains.items():
+            if item not in inputs:
+                logger.warning('item %r of a linear controller is missing', item)
+                continue
+            value = np.asarray(inputs[item], dtype=float)
+            total = total + (gain @ value if gain.ndim == 2 else gain * value)
+        return {self.type: total}

@@ -7,7 +7,7 @@ import numpy as np
 from cnoid_control.controllers.composition.base_controller import Message
 from cnoid_control.controllers.composition.exceptions import WrongCommand
 from cnoid_control.controllers.drive import JointDrive
-from cnoid_control.controllers.drive.drive_parameters import GAINS
+from cnoid_control.controllers.drive.laws import GAINS
 
 
 class CommandInterpreter:

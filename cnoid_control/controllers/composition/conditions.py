@@ -12,8 +12,7 @@ import numpy as np
 from cnoid_control.controllers.composition.base_controller import Message
 from cnoid_control.controllers.composition.exceptions import UnknownItem
 from cnoid_control.controllers.sensor_reading import find_device
-from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.plugin.messages import Trigger
+from cnoid_control.plugin.mailbox import Mailbox, Trigger
 
 if TYPE_CHECKING:
     from cnoid_control.plugin import ControllerIO

@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cnoid_control.controllers.composition.base_controller import BaseController
-from cnoid_control.controllers.composition.multi_controller import MultiController
-from cnoid_control.controllers.composition.state_machine_controller import (
-    FINISHED,
-    StateMachineController,
-)
+from cnoid_control.controllers.composition.multi import MultiController
+from cnoid_control.controllers.composition.state_machine import FINISHED, StateMachineController
 
 
 def graph_text(controller: BaseController, name: str = 'controller') -> str:

@@ -8,9 +8,13 @@ from enum import IntEnum
 import numpy as np
 
 from cnoid_control.body import StateFlag
-from cnoid_control.controllers.drive.drive_parameters import GAINS, DriveParameters
-from cnoid_control.controllers.drive.exceptions import TorqueNotAvailable, UnknownDrivenJoint
-from cnoid_control.controllers.drive.pid import Pid
+from cnoid_control.controllers.drive.laws import (
+    GAINS,
+    DriveParameters,
+    Pid,
+    TorqueNotAvailable,
+    UnknownDrivenJoint,
+)
 from cnoid_control.plugin import ControllerIO
 
 ARRAYS = ('q', 'dq', 'q_target', 'dq_target', 'u', *GAINS)

@@ -1,4 +1,4 @@
-"""Where a legged robot's root is, from its IMU, its joints and its feet's force sensors."""
+"""Base pose and velocity from IMU and leg kinematics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,27 @@ import pinocchio as pin
 from cnoid_control.body import StateFlag
 from cnoid_control.body.devices import ForceSensor, Imu
 from cnoid_control.controllers.composition.base_controller import Message
-from cnoid_control.controllers.estimators.contact_detector import ContactDetector
-from cnoid_control.controllers.estimators.estimator import Estimator
-from cnoid_control.controllers.estimators.exceptions import EstimatorError
+from cnoid_control.controllers.estimators.estimator import Estimator, EstimatorError
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO
+
+
+class ContactDetector:
+    """Trust in each foot's contact, from 0 (in the air) to 1 (carries its share).
+
+    Between the two bounds of the vertical force the trust rises steadily, so that an estimate
+    passes over from one foot to the other without a jump.
+    """
+
+    def __init__(self, low: float, high: float) -> None:
+        """Take the force below which a foot is in the air and above which it stands [N]."""
+        self.low = low
+        self.high = high
+
+    def trust(self, vertical_forces: np.ndarray) -> np.ndarray:
+        """Trust in each foot for its upward force [N], shape of the forces."""
+        return np.clip((vertical_forces - self.low) / (self.high - self.low), 0.0, 1.0)
+
 
 GRAVITY = np.array([0.0, 0.0, 9.80665])
 

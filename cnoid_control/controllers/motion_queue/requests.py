@@ -1,19 +1,19 @@
-"""What can be asked of a motion queue; each kind knows how to plan itself from a state."""
+"""Requests to the motion queue."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
 import numpy as np
 
 from cnoid_control.controllers.motion_queue.exceptions import GoalUnreachable
-from cnoid_control.controllers.motion_queue.motion_limits import MotionLimits
-from cnoid_control.controllers.motion_queue.motion_state import MotionState
-from cnoid_control.controllers.motion_queue.pieces import CubicPiece, Piece
-from cnoid_control.controllers.motion_queue.ramps import plan_line, plan_ramp, plan_velocity
+from cnoid_control.controllers.motion_queue.goals import GoalCheck
+from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
+from cnoid_control.controllers.motion_queue.planner import plan_line, plan_ramp, plan_velocity
+from cnoid_control.controllers.motion_queue.profiles import CubicProfile, SegmentProfile
 
 
 class Ending(Enum):
@@ -35,7 +35,9 @@ class Request(Protocol):
     def ending(self) -> Ending:
         """What follows where nothing else is queued behind it."""
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """Motion from a state at a feed rate in ]0, 1], within the bounds."""
 
     def with_joints_at(self, joints: np.ndarray, position: np.ndarray) -> Request:
@@ -75,7 +77,9 @@ class _ToGoal:
 class Milestone(_ToGoal):
     """Time-optimal and synchronised, from and to any velocity; not faster than its duration."""
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """Ramps of all joints."""
         wait = self.duration / feed
         bounds = limits.at_feed_rate(feed)
@@ -85,7 +89,9 @@ class Milestone(_ToGoal):
 class LinearMilestone(_ToGoal):
     """Time-optimal along a straight line in joint space, ending at rest."""
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """Ramp on the path parameter, after a stop where the start is moving elsewhere."""
         return plan_line(start, self.goal, limits.at_feed_rate(feed))
 
@@ -95,7 +101,9 @@ class Linear(_ToGoal):
 
     ending = Ending.HOLD
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """One straight piece, slower than asked where the velocity bound demands it."""
         velocity = (self.goal - start.position) / self.duration
         with np.errstate(divide='ignore', invalid='ignore'):
@@ -105,24 +113,26 @@ class Linear(_ToGoal):
             stuck = [limits.names[i] for i in np.flatnonzero(np.isinf(excess))]
             raise GoalUnreachable(stuck, 'the velocity limit is 0')
         rate = feed / stretch
-        return [CubicPiece.linear(start.position, velocity * rate, self.duration / rate)]
+        return [CubicProfile.linear(start.position, velocity * rate, self.duration / rate)]
 
 
 class Cubic(_ToGoal):
     """Hermite cubic for a given time: position and velocity are continuous."""
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """One cubic, slower than asked where the velocity bound demands it."""
         return [self._within(start, limits, feed, np.full(limits.size, np.inf))]
 
     def _within(
         self, start: MotionState, limits: MotionLimits, feed: float, acceleration: np.ndarray
-    ) -> CubicPiece:
+    ) -> CubicProfile:
         duration = self.duration / feed
         goal_velocity = self.goal_velocity * feed
         top_speed = np.maximum(limits.velocity, np.abs(start.velocity)) + 1e-9
         for _ in range(80):
-            piece = CubicPiece.hermite(start, self.goal, goal_velocity, duration)
+            piece = CubicProfile.hermite(start, self.goal, goal_velocity, duration)
             lowest, highest, speed, sharpness = piece.extremes()
             if (speed <= top_speed).all() and (sharpness <= acceleration + 1e-9).all():
                 outside = (lowest < limits.lower - 1e-7) | (highest > limits.upper + 1e-7)
@@ -139,7 +149,9 @@ class Cubic(_ToGoal):
 class SmoothCubic(Cubic):
     """Cubic that keeps the acceleration bound too; a ramp where there is a jerk bound."""
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """One cubic, or ramps that take as long."""
         if limits.is_jerk_limited:
             bounds, wait = limits.at_feed_rate(feed), self.duration / feed
@@ -160,10 +172,12 @@ class Velocity:
     duration: float
     ending = Ending.HOLD
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """One straight piece."""
         velocity = self.velocity * feed
-        return [CubicPiece.linear(start.position, velocity, self.duration / feed)]
+        return [CubicProfile.linear(start.position, velocity, self.duration / feed)]
 
     def with_joints_at(self, joints: np.ndarray, position: np.ndarray) -> Request:
         """Same motion with these joints at rest."""
@@ -181,7 +195,9 @@ class SmoothVelocity(Velocity):
 
     ending = Ending.STOP
 
-    def plan(self, start: MotionState, limits: MotionLimits, feed: float) -> Sequence[Piece]:
+    def plan(
+        self, start: MotionState, limits: MotionLimits, feed: float
+    ) -> Sequence[SegmentProfile]:
         """Ramp to the velocity, then as much of the straight piece as fits into the time."""
         velocity = self.velocity * feed
         ramp = plan_velocity(start, velocity, limits)
@@ -192,4 +208,110 @@ class SmoothVelocity(Velocity):
             velocity = start.velocity + share * (velocity - start.velocity)
             return [plan_velocity(start, velocity, limits)]
         end = ramp.at(ramp.duration).position
-        return [ramp, CubicPiece.linear(end, velocity, left)]
+        return [ramp, CubicProfile.linear(end, velocity, left)]
+
+
+@dataclass
+class Segment:
+    """The motion that serves one request, or a stop that the queue has put in.
+
+    Attributes:
+        request: what was asked for; None for such a stop.
+        pieces: the motion.
+        duration: its time [s].
+    """
+
+    request: Request | None
+    pieces: Sequence[SegmentProfile]
+    duration: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Sum the times up."""
+        self.duration = sum(piece.duration for piece in self.pieces)
+
+    def at(self, time: float) -> MotionState:
+        """Commanded state at a time after its begin [s]."""
+        for piece in self.pieces[:-1]:
+            if time < piece.duration:
+                return piece.at(time)
+            time -= piece.duration
+        return self.pieces[-1].at(time)
+
+    @property
+    def end(self) -> MotionState:
+        """Commanded state at its end."""
+        return self.at(self.duration)
+
+
+Vector = Sequence[float] | np.ndarray
+Joints = Sequence[str] | Sequence[int] | None
+
+
+@dataclass(frozen=True)
+class RequestMaker:
+    """Makes requests of the arguments of a queue's methods; what is wrong with them is raised.
+
+    Attributes:
+        check: checks the values.
+        others: positions of joints that a goal does not name [rad] or [m], shape (n,).
+        smooth: whether linear, cubic and velocity motions keep the acceleration and jerk bounds.
+        report: called with a line for everything that ends early.
+    """
+
+    check: GoalCheck
+    others: np.ndarray
+    smooth: bool
+    report: Callable[[str], None]
+
+    def milestone(self, q: Vector, dq: Vector | None, joints: Joints) -> Request:
+        """To q as fast as possible, with velocities dq (0 if not given)."""
+        return Milestone(*self._goal('milestone', q, dq, joints))
+
+    def linear_milestone(self, q: Vector, joints: Joints) -> Request:
+        """Straight to q as fast as possible."""
+        return LinearMilestone(*self._goal('linear milestone', q, None, joints))
+
+    def linear(self, q: Vector, dt: float, joints: Joints) -> Request:
+        """Linearly to q within dt [s]."""
+        goal, velocity = self._goal('goal', q, None, joints)
+        dt = self.check.duration('linear motion', dt)
+        return Milestone(goal, velocity, dt) if self.smooth else Linear(goal, velocity, dt)
+
+    def cubic(self, q: Vector, dq: Vector, dt: float, joints: Joints) -> Request:
+        """Along a cubic to q and dq within dt [s]."""
+        goal, velocity = self._goal('goal', q, dq, joints)
+        dt = self.check.duration('cubic motion', dt)
+        return SmoothCubic(goal, velocity, dt) if self.smooth else Cubic(goal, velocity, dt)
+
+    def velocity(
+        self, dq: Vector, dt: float, joints: Joints, start: MotionState
+    ) -> Request | None:
+        """With a velocity from a state on, as long as the limits allow; None for no time."""
+        filled = self._fill(dq, np.zeros(self.check.limits.size), joints)
+        velocity = self.check.velocity('velocity', filled)
+        dt = self.check.duration('velocity motion', dt, zero=True)
+        allowed = self.check.time_to_limits(start, velocity, self.smooth)
+        if allowed < dt:
+            self.report(f'velocity motion ends after {allowed:g} s instead of {dt:g} s: limits')
+            dt = allowed
+        if dt == 0.0:
+            return None
+        return SmoothVelocity(velocity, dt) if self.smooth else Velocity(velocity, dt)
+
+    def wait(self, dt: float) -> Request:
+        """Standing still for dt [s]."""
+        duration = self.check.duration('wait', dt)
+        return SmoothVelocity(np.zeros(self.check.limits.size), duration)
+
+    def _goal(
+        self, name: str, q: Vector, dq: Vector | None, joints: Joints
+    ) -> tuple[np.ndarray, np.ndarray]:
+        zeros = np.zeros(self.check.limits.size)
+        goal = self.check.position(name, self._fill(q, self.others, joints))
+        velocity = zeros if dq is None else self._fill(dq, zeros, joints)
+        return goal, self.check.goal_velocity(f'velocity at the {name}', velocity, goal)
+
+    def _fill(self, values: Vector, others: np.ndarray, joints: Joints) -> np.ndarray:
+        if joints is None:
+            return np.asarray(values, dtype=float)
+        return self.check.spread(values, others, joints)

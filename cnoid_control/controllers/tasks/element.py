@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 from cnoid_control.controllers.tasks.exceptions import DuplicateTask, ForeignTask, UnknownTask
 
 if TYPE_CHECKING:
-    from cnoid_control.controllers.tasks.task_controller import TaskController
+    from cnoid_control.controllers.tasks.task_solver import TaskSolver
 
 ElementT = TypeVar('ElementT', bound='Element')
 
@@ -31,7 +31,7 @@ class Element(abc.ABC):
     def __init__(self, name: str) -> None:
         """Make an enabled element without parts."""
         self.name = name
-        self.controller: TaskController | None = None
+        self.controller: TaskSolver | None = None
         self.parts: dict[str, Element] = {}
         self._enabled = True
         # Set whenever the element should start anew from the state of now.

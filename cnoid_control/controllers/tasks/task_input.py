@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from cnoid_control.controllers.tasks.body_tasks import LookAtTask
+from cnoid_control.controllers.tasks.config import TaskFactory, TaskParameters
 from cnoid_control.controllers.tasks.exceptions import TaskError
-from cnoid_control.controllers.tasks.look_at_task import LookAtTask
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task
-from cnoid_control.controllers.tasks.task_factory import TaskFactory
-from cnoid_control.controllers.tasks.task_parameters import TaskParameters
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin.controller_io import ControllerIO
-from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.plugin.messages import JointValues, Message, Pose, Twist
+from cnoid_control.plugin.mailbox import JointValues, Mailbox, Message, Pose, Twist
 
 
 class TaskInput:

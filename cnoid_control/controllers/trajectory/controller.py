@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
-from cnoid_control.controllers.drive.drive_parameters import spread
-from cnoid_control.controllers.drive.feedforward import KINDS, Feedforward
-from cnoid_control.controllers.trajectory.check import check_trajectory
+from cnoid_control.controllers.drive.laws import KINDS, Feedforward, spread
 from cnoid_control.controllers.trajectory.files import load_trajectory
-from cnoid_control.controllers.trajectory.follower import ToleranceDefaults, TrajectoryFollower
+from cnoid_control.controllers.trajectory.follower import (
+    ToleranceDefaults,
+    TrajectoryFollower,
+    check_trajectory,
+)
 from cnoid_control.controllers.trajectory.motion import MotionLimits
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
-from cnoid_control.plugin.follow_trajectory import (
+from cnoid_control.plugin.trajectory_goal import (
     FollowTrajectory,
     GoalState,
     JointTolerance,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.plugin.follow_trajectory import TrajectoryResult
+from cnoid_control.plugin.trajectory_goal import TrajectoryResult
 
 
 class InvalidTrajectory(CnoidControlError):

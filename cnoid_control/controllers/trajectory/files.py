@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cnoid_control.body.joint_motion import load_motion
+from cnoid_control.body.formats.joint_motion import load_motion
 from cnoid_control.controllers.trajectory.exceptions import TrajectoryFileError
-from cnoid_control.plugin.messages import JointTrajectory
+from cnoid_control.plugin.mailbox import JointTrajectory
 
 MOTION_SUFFIXES = ('.seq', '.npz', '.yaml', '.yml')
 

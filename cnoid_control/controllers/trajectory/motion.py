@@ -8,7 +8,7 @@ import numpy as np
 import ruckig
 
 from cnoid_control.controllers.trajectory.spline import TrajectorySpline
-from cnoid_control.plugin.messages import JointTrajectory
+from cnoid_control.plugin.mailbox import JointTrajectory
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from controllers.arm import make_loop, run
 
 from cnoid_control.controllers.composition import (
     BaseController,
-    ComposedController,
+    CompositionController,
     LambdaController,
     MultiController,
     SimpleControllerStage,
@@ -19,13 +19,13 @@ from cnoid_control.controllers.composition import (
 from cnoid_control.controllers.composition.conditions import After, MessageArrived
 from cnoid_control.controllers.composition.exceptions import StageRefused
 from cnoid_control.controllers.composition.graph import draw_graph, graph_text
-from cnoid_control.controllers.motion_queue_controller import MotionQueueController
-from cnoid_control.controllers.multi import ConfiguredMultiController
-from cnoid_control.controllers.sequence import SequenceController
-from cnoid_control.controllers.state_machine import ConfiguredStateMachine
+from cnoid_control.controllers.composition.multi import ConfiguredMultiController
+from cnoid_control.controllers.composition.sequence import SequenceController
+from cnoid_control.controllers.composition.state_machine import ConfiguredStateMachine
+from cnoid_control.controllers.motion_queue.controller import MotionQueueController
 from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.plugin import SimpleController, StateFlag
-from cnoid_control.plugin.messages import JointTrajectory, Trigger
+from cnoid_control.plugin.mailbox import JointTrajectory, Trigger
 from cnoid_control.runtime.exceptions import ControllerRaised, NoControllerLeft
 
 GAINS = {'kp': 2000.0, 'kd': 60.0}
@@ -79,7 +79,7 @@ class Constant(BaseController):
 
 def start(composition: BaseController, gravity: float = 0.0, **options):
     """Loop that runs a composition."""
-    return make_loop(ComposedController(composition), {**GAINS, **options}, gravity=gravity)
+    return make_loop(CompositionController(composition), {**GAINS, **options}, gravity=gravity)
 
 
 class TestCommands:

@@ -11,12 +11,10 @@ from controllers.arm import make_arm
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription, Mimic
-from cnoid_control.body.dynamics import calc_inverse_dynamics
+from cnoid_control.body.kinematics import calc_inverse_dynamics
 from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
-from cnoid_control.controllers.drive.feedforward import Feedforward
-from cnoid_control.controllers.drive.inverse_dynamics import InverseDynamics
-from cnoid_control.controllers.drive.pid import Pid
-from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.controllers.drive.laws import Feedforward, InverseDynamics, Pid
+from cnoid_control.parameters import ParameterOutOfRange
 from cnoid_control.plugin import ControllerIO, StateFlag
 
 DT = 0.01

@@ -11,7 +11,7 @@ from controllers.arm import run
 from cnoid_control.bench.rows_estimators import walk_errors, weight_error
 from cnoid_control.body import load_body
 from cnoid_control.controllers.composition import (
-    ComposedController,
+    CompositionController,
     LambdaController,
     MultiController,
 )
@@ -21,10 +21,11 @@ from cnoid_control.controllers.estimators import (
     MomentumObserver,
     TrueStateEstimator,
 )
-from cnoid_control.controllers.estimators.base_estimator import BaseEstimatorParameters
-from cnoid_control.controllers.estimators.contact_detector import ContactDetector
-from cnoid_control.controllers.estimators.encoder_estimator import EncoderParameters
-from cnoid_control.controllers.estimators.exceptions import EstimatorError
+from cnoid_control.controllers.estimators.base_estimator import (
+    BaseEstimatorParameters,
+    ContactDetector,
+)
+from cnoid_control.controllers.estimators.estimator import EncoderParameters, EstimatorError
 from cnoid_control.controllers.estimators.momentum_observer import MomentumObserverParameters
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.assembly import make_robot
@@ -115,7 +116,7 @@ def test_a_wrong_tilt_is_corrected_by_gravity() -> None:
 def test_the_base_estimator_needs_an_imu() -> None:
     """A robot without one is refused at the start."""
     with pytest.raises(NoControllerLeft, match='an IMU and force sensors'):
-        make_arm_loop(ComposedController(BaseEstimator()))
+        make_arm_loop(CompositionController(BaseEstimator()))
 
 
 def test_the_observer_weighs_a_standing_robot() -> None:
@@ -129,7 +130,7 @@ def test_the_observer_finds_a_push() -> None:
     observer = MomentumObserver(MomentumObserverParameters(link='lower', gain=100.0))
     multi = MultiController({'truth': TrueStateEstimator(), 'outside': observer, 'hold': hold})
     loop = make_arm_loop(
-        ComposedController(multi), {'kp': 2000.0, 'kd': 60.0}, time_step=0.001, gravity=9.80665
+        CompositionController(multi), {'kp': 2000.0, 'kd': 60.0}, time_step=0.001, gravity=9.80665
     )
     run(loop, 1.0)
     np.testing.assert_allclose(multi.register['external_torque'], 0.0, atol=0.05)
@@ -150,7 +151,7 @@ def test_the_true_state_is_the_robots() -> None:
     """Joints and root are the simulated ones, at every tick."""
     estimator = TrueStateEstimator()
     multi = MultiController([estimator])
-    loop = make_arm_loop(ComposedController(multi))
+    loop = make_arm_loop(CompositionController(multi))
     run(loop, 0.1)
     np.testing.assert_array_equal(multi.register['q'], loop.hardware.body.q)
     np.testing.assert_array_equal(multi.register['root_p'], loop.hardware.body.root_link.p)

@@ -5,8 +5,8 @@ import pytest
 
 from cnoid_control.body import Body, load_body
 from cnoid_control.body.joint_group import JointGroup
-from cnoid_control.controllers.tasks.solvers.sum_solver import SumSolver
-from cnoid_control.controllers.tasks.task_controller import TaskController
+from cnoid_control.controllers.tasks.sum_solver import SumSolver
+from cnoid_control.controllers.tasks.task_solver import TaskSolver
 
 PERIOD = 0.01
 
@@ -39,6 +39,6 @@ def all_joints(arm: Body) -> JointGroup:
 
 
 @pytest.fixture
-def controller(arm: Body, all_joints: JointGroup) -> TaskController:
+def controller(arm: Body, all_joints: JointGroup) -> TaskSolver:
     """Give a controller of the arm that adds tasks up."""
-    return TaskController(arm, all_joints, PERIOD, SumSolver())
+    return TaskSolver(arm, all_joints, PERIOD, SumSolver())

@@ -10,7 +10,7 @@ from cnoid_control.controllers.tasks.interpolators import (
     make_interpolator,
 )
 from cnoid_control.controllers.tasks.target import PoseTarget
-from cnoid_control.parameters.exceptions import ParameterOutOfRange
+from cnoid_control.parameters import ParameterOutOfRange
 
 DT = 1e-3
 

@@ -19,10 +19,10 @@ from cnoid_control.controllers.tasks import (
     JointVelocityTask,
     PostureTask,
     SelfCollisionConstraint,
-    TaskController,
+    TaskSolver,
     WorkspaceConstraint,
 )
-from cnoid_control.controllers.tasks.solvers.qp_solver import QpSolver
+from cnoid_control.controllers.tasks.qp_solver import QpSolver
 
 PERIOD = 0.01
 
@@ -30,7 +30,7 @@ PERIOD = 0.01
 @pytest.fixture
 def solved(arm, all_joints):
     """Give a controller of the arm on quadratic programs."""
-    return TaskController(arm, all_joints, PERIOD, QpSolver())
+    return TaskSolver(arm, all_joints, PERIOD, QpSolver())
 
 
 def program(controller, rows, wanted, lower, upper):
@@ -98,7 +98,7 @@ def test_three_levels_are_lexicographic(solved, arm, all_joints):
         )
         for task in tasks
     ]
-    best = TaskController(arm, all_joints, PERIOD, QpSolver())
+    best = TaskSolver(arm, all_joints, PERIOD, QpSolver())
     best.add_task(BodyVelocityTask('hand', arm.link('hand')))
     best.tasks['hand'].target.set([0.2, 0.3, -0.1, 0.1, 0.2, 0.3])
     best.tasks['hand'].selection = [1, 1, 1, 0, 0, 0]
@@ -126,7 +126,7 @@ def test_rows_that_are_not_selected_are_free(solved, arm):
 def test_the_root_moves_where_it_is_free(sr1):
     """With the feet held, the waist goes down although no joint of it exists."""
     group = JointGroup('all', sr1.joints)
-    controller = TaskController(sr1, group, PERIOD, QpSolver())
+    controller = TaskSolver(sr1, group, PERIOD, QpSolver())
     assert controller.kinematics.root_unknowns == 6
     for name in ('LLEG_ANKLE_R', 'RLEG_ANKLE_R'):
         controller.add_task(BodyVelocityTask(name, sr1.link(name)))
@@ -164,7 +164,7 @@ def test_no_solution_leaves_the_commands(solved, arm, all_joints):
 
 def test_a_level_that_fails_gives_a_partial_solution(solved, all_joints, monkeypatch):
     """What the levels above have found is commanded."""
-    from cnoid_control.controllers.tasks.solvers import qp_solver
+    from cnoid_control.controllers.tasks.solver import qp_solver
 
     first = solved.add_task(JointVelocityTask('first', all_joints))
     first.target.set(np.full(7, 0.2))
@@ -203,7 +203,7 @@ def test_self_collision_distance_shrinks_as_its_row_says(sr1):
         (sr1.link('RARM_WRIST_Y'), sr1.link('CHEST')),
     ]
     constraint = SelfCollisionConstraint('c', pairs)
-    controller = TaskController(sr1, JointGroup('all', sr1.joints), PERIOD, QpSolver())
+    controller = TaskSolver(sr1, JointGroup('all', sr1.joints), PERIOD, QpSolver())
     controller.add_constraint(constraint)
     controller.compute()
     random = np.random.default_rng(0)
@@ -225,7 +225,7 @@ def test_self_collision_distance_shrinks_as_its_row_says(sr1):
 def test_random_targets_break_no_limit(seed, arm, all_joints):
     """2500 targets a seed, in and out of reach, through singularities: no NaN, no limit broken."""
     random = np.random.default_rng(seed)
-    controller = TaskController(arm, all_joints, PERIOD, QpSolver())
+    controller = TaskSolver(arm, all_joints, PERIOD, QpSolver())
     hand = controller.add_task(BodyPositionTask('hand', arm.link('hand'), gain=20.0))
     elbow = controller.add_task(BodyVelocityTask('elbow', arm.link('elbow')))
     elbow.selection = [1, 0, 1, 0, 0, 0]
@@ -277,7 +277,7 @@ def test_workspace_keeps_the_link_in_its_box(solved, arm):
 
 def test_tasks_converge_to_their_targets(sr1):
     """Integrated, pose and centre-of-mass tasks reach what was asked for."""
-    controller = TaskController(sr1, JointGroup('all', sr1.joints), PERIOD, QpSolver())
+    controller = TaskSolver(sr1, JointGroup('all', sr1.joints), PERIOD, QpSolver())
     feet = [
         controller.add_task(BodyPositionTask(name, sr1.link(name), gain=10.0))
         for name in ('LLEG_ANKLE_R', 'RLEG_ANKLE_R')

@@ -11,9 +11,9 @@ from cnoid_control.controllers.tasks import (
     ControllerResult,
     JointVelocityConstraint,
     JointVelocityTask,
-    TaskController,
+    TaskSolver,
 )
-from cnoid_control.controllers.tasks.solvers.sum_solver import SumSolver
+from cnoid_control.controllers.tasks.sum_solver import SumSolver
 
 TWIST = np.array([0.1, -0.05, 0.02, 0.2, 0.1, -0.3])
 
@@ -32,14 +32,14 @@ def world_jacobian(body: Body, link_name: str) -> np.ndarray:
     return jacobian
 
 
-def joint_velocity(controller: TaskController) -> np.ndarray:
+def joint_velocity(controller: TaskSolver) -> np.ndarray:
     """Velocities of the last tick in joint-id order."""
     target = np.zeros(controller.body.num_joints)
     controller.write_velocities(target)
     return target
 
 
-def add_joint_task(controller: TaskController, group: JointGroup, velocity: object) -> None:
+def add_joint_task(controller: TaskSolver, group: JointGroup, velocity: object) -> None:
     """Add a joint velocity task with a target."""
     task = controller.add_task(JointVelocityTask(f'joints {len(controller.tasks)}', group))
     task.target.set(np.broadcast_to(np.asarray(velocity, dtype=float), (group.dofs,)))
@@ -62,7 +62,7 @@ def test_a_group_maps_to_its_own_joints_in_its_own_order(controller, arm):
 def test_joints_that_are_not_controlled_are_dropped(arm):
     """A task's joints outside the controlled group get nothing."""
     controlled = JointGroup('wrist', [arm.joint(4), arm.joint(5), arm.joint(6)])
-    controller = TaskController(arm, controlled, 0.01, SumSolver())
+    controller = TaskSolver(arm, controlled, 0.01, SumSolver())
     add_joint_task(controller, JointGroup('all', arm.joints), 0.2)
     controller.compute()
     np.testing.assert_allclose(joint_velocity(controller), [0, 0, 0, 0, 0.2, 0.2, 0.2], atol=1e-15)
@@ -80,7 +80,7 @@ def test_a_body_task_uses_the_pseudo_inverse(controller, arm):
 def test_a_body_task_inverts_over_all_joints_of_its_path(arm):
     """Joints that are not controlled take part in the inverse and are dropped after it."""
     controlled = JointGroup('shoulder', [arm.joint(0), arm.joint(1), arm.joint(2)])
-    controller = TaskController(arm, controlled, 0.01, SumSolver())
+    controller = TaskSolver(arm, controlled, 0.01, SumSolver())
     task = controller.add_task(BodyVelocityTask('hand', arm.link('hand')))
     task.target.set(TWIST)
     controller.compute()

@@ -14,9 +14,8 @@ from cnoid_control.controllers.tasks import (
     JointVelocityConstraint,
     JointVelocityTask,
     SelfCollisionConstraint,
-    TaskController,
+    TaskSolver,
 )
-from cnoid_control.controllers.tasks.callbacks import EVENTS, FAMILIES, KINDS
 from cnoid_control.controllers.tasks.exceptions import (
     DuplicateTask,
     ForeignTask,
@@ -25,7 +24,8 @@ from cnoid_control.controllers.tasks.exceptions import (
     UnknownTaskType,
     WrongTarget,
 )
-from cnoid_control.controllers.tasks.solvers.sum_solver import SumSolver
+from cnoid_control.controllers.tasks.sum_solver import SumSolver
+from cnoid_control.controllers.tasks.task_solver import EVENTS, FAMILIES, KINDS
 
 
 def moving(name: str, group: JointGroup, velocity: float) -> JointVelocityTask:
@@ -64,7 +64,7 @@ def test_a_body_task_may_be_part_of_a_joint_task(controller, arm, all_joints):
     part = whole.add_part(BodyVelocityTask('hand', arm.link('hand')))
     part.target.set([0.1, 0, 0, 0, 0, 0])
     controller.compute()
-    alone = TaskController(arm, all_joints, 0.01, SumSolver())
+    alone = TaskSolver(arm, all_joints, 0.01, SumSolver())
     alone.add_task(BodyVelocityTask('hand', arm.link('hand'))).target.set([0.1, 0, 0, 0, 0, 0])
     alone.compute()
     np.testing.assert_allclose(controller.velocity, alone.velocity)
@@ -119,7 +119,7 @@ def test_unknown_names_list_the_known(controller, all_joints):
 def test_a_task_serves_one_controller(controller, arm, all_joints):
     """A task on one controller cannot be added to another until it was removed."""
     task = controller.add_task(moving('t', all_joints, 0.3))
-    other = TaskController(arm, all_joints, 0.01, SumSolver())
+    other = TaskSolver(arm, all_joints, 0.01, SumSolver())
     with pytest.raises(ForeignTask, match="'t'"):
         other.add_task(task)
     controller.remove_task('t')
@@ -234,7 +234,7 @@ def test_a_kind_of_task_resolves_to_the_controllers_own_class(arm, all_joints):
             super().update(kinematics, dt)
             self.velocity = 0.5 * self.velocity
 
-    class SlowController(TaskController):
+    class SlowController(TaskSolver):
         task_types = {JointVelocityTask: SlowTask}  # noqa: RUF012 - as users write it
 
     controller = SlowController(arm, all_joints, 0.01, SumSolver())
@@ -264,7 +264,7 @@ def test_a_task_can_move_to_another_controller(controller, all_joints):
     task = controller.add_task(moving('t', group, 0.3))
     controller.compute()
     controller.remove_task('t')
-    other = TaskController(body, group, 0.01, SumSolver())
+    other = TaskSolver(body, group, 0.01, SumSolver())
     other.add_task(task)
     task.target.set([0.4])
     other.compute()

@@ -10,19 +10,17 @@ from cnoid_control.body import Body, JointType, StateFlag, load_body
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
 from cnoid_control.cli.main import main
+from cnoid_control.controllers.tasks.config import TasksParameters
+from cnoid_control.controllers.tasks.controller import TasksController
 from cnoid_control.controllers.tasks.exceptions import (
     TaskError,
     UnknownGroup,
     UnknownTask,
     UnknownTaskType,
 )
-from cnoid_control.controllers.tasks.task_parameters import TasksParameters
-from cnoid_control.controllers.tasks.tasks_controller import TasksController
-from cnoid_control.parameters import parse_parameters
-from cnoid_control.parameters.exceptions import MissingParameter
-from cnoid_control.plugin.controller_config import ControllerConfig
-from cnoid_control.plugin.controller_io import ControllerIO
-from cnoid_control.plugin.messages import JointValues, Pose, Twist
+from cnoid_control.parameters import MissingParameter, parse_parameters
+from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
+from cnoid_control.plugin.mailbox import JointValues, Pose, Twist
 
 DT = 0.002
 
@@ -258,7 +256,7 @@ def test_no_solution_brakes(arm):
 
 
 def _constraint():
-    from cnoid_control.controllers.tasks.task_parameters import ConstraintParameters
+    from cnoid_control.controllers.tasks.config import ConstraintParameters
 
     return ConstraintParameters
 
@@ -289,7 +287,7 @@ def test_sr1_squats_and_reaches(capsys):
 
 def test_a_floating_base_is_carried_by_its_contacts():
     """Feed-forward torques and contact wrenches together hold the robot against gravity."""
-    from cnoid_control.controllers.tasks.torque_output import TorqueOutput
+    from cnoid_control.controllers.tasks.controller import TorqueOutput
 
     body = load_body('package://cnoid_control/urdf/sr1.urdf')
     output = TorqueOutput(body, [body.link('LLEG_ANKLE_R'), body.link('RLEG_ANKLE_R')])

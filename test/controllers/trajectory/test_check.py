@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from cnoid_control.controllers.trajectory.check import check_trajectory
 from cnoid_control.controllers.trajectory.exceptions import InvalidTrajectory
-from cnoid_control.plugin.follow_trajectory import (
-    FollowTrajectory,
-    JointTolerance,
-    TrajectoryResult,
-)
-from cnoid_control.plugin.messages import JointTrajectory
+from cnoid_control.controllers.trajectory.follower import check_trajectory
+from cnoid_control.plugin.mailbox import JointTrajectory
+from cnoid_control.plugin.trajectory_goal import FollowTrajectory, JointTolerance, TrajectoryResult
 
 JOINTS = ('hip', 'knee')
 GOOD = {

@@ -6,16 +6,15 @@ from fake_hardware import two_joint_body
 
 from cnoid_control.controllers.trajectory import TrajectoryController
 from cnoid_control.controllers.trajectory.exceptions import InvalidTrajectory
-from cnoid_control.hardware.kinematic_hardware import KinematicHardware
-from cnoid_control.hardware.kinematic_parameters import KinematicParameters
-from cnoid_control.hardware.mujoco_hardware import MujocoHardware
-from cnoid_control.hardware.mujoco_parameters import MujocoParameters
+from cnoid_control.hardware.kinematic import KinematicHardware, KinematicParameters
+from cnoid_control.hardware.mujoco.hardware import MujocoHardware
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
-from cnoid_control.plugin.follow_trajectory import FollowTrajectory, GoalState
-from cnoid_control.plugin.messages import JointTrajectory
-from cnoid_control.runtime.host import ControllerHost
-from cnoid_control.runtime.hosted_controller import HostedController
+from cnoid_control.plugin.mailbox import JointTrajectory
+from cnoid_control.plugin.trajectory_goal import FollowTrajectory, GoalState
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.managed_controller import ManagedController
 
 DT = 0.002
 NAMES = ('joint0', 'joint1')
@@ -26,12 +25,12 @@ class Rig:
 
     def __init__(self, hardware, **options):
         """Open the loop."""
-        self.hosted = HostedController('trajectory', TrajectoryController(), options)
-        host = ControllerHost([self.hosted], hardware.body, DT)
+        self.managed = ManagedController('trajectory', TrajectoryController(), options)
+        host = ControllerHost([self.managed], hardware.body, DT)
         self.loop = ControlLoop(hardware, host)
         self.loop.open()
         self.body = hardware.body
-        self.mailbox = self.hosted.io.mailboxes['follow_joint_trajectory']
+        self.mailbox = self.managed.io.mailboxes['follow_joint_trajectory']
 
     def run(self, duration):
         """Step and return the joint positions of every tick."""
@@ -60,7 +59,7 @@ def test_it_holds_without_a_goal():
     hardware.body.q[:] = [0.3, -0.2]
     rig = Rig(hardware, actuators='servo')
     np.testing.assert_allclose(rig.run(0.1), [[0.3, -0.2]] * 50)
-    assert rig.hosted.controller.report()['following'] is False
+    assert rig.managed.controller.report()['following'] is False
 
 
 def test_the_robot_follows_a_goal_of_the_mailbox():
@@ -100,7 +99,7 @@ def test_goals_that_cannot_be_followed_are_refused_at_the_door():
 def test_options_change_while_it_runs():
     """New gains and tolerances hold from the next goal on; a list of the wrong size is refused."""
     rig = kinematic_rig()
-    controller = rig.hosted.controller
+    controller = rig.managed.controller
     schema = TrajectoryController.Parameters
     with pytest.raises(Exception, match='path_tolerance'):
         controller.update_parameters(parse_parameters(schema, {'path_tolerance': [1.0] * 3}))

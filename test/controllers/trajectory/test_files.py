@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from controllers.arm import NAMES, make_loop
 
-from cnoid_control.body.joint_motion import JointMotion
+from cnoid_control.body.formats.joint_motion import JointMotion
 from cnoid_control.controllers.trajectory import TrajectoryController
 from cnoid_control.controllers.trajectory.exceptions import TrajectoryFileError
 from cnoid_control.controllers.trajectory.files import load_trajectory

@@ -5,13 +5,13 @@ import pytest
 
 from cnoid_control.controllers.trajectory.follower import ToleranceDefaults, TrajectoryFollower
 from cnoid_control.controllers.trajectory.motion import MotionLimits
-from cnoid_control.plugin.follow_trajectory import (
+from cnoid_control.plugin.mailbox import JointTrajectory
+from cnoid_control.plugin.trajectory_goal import (
     FollowTrajectory,
     GoalState,
     JointTolerance,
     TrajectoryResult,
 )
-from cnoid_control.plugin.messages import JointTrajectory
 
 DT = 0.001
 

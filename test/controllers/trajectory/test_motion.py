@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cnoid_control.controllers.trajectory.motion import MotionLimits, TrajectoryMotion
-from cnoid_control.plugin.messages import JointTrajectory
+from cnoid_control.plugin.mailbox import JointTrajectory
 
 DT = 0.001
 LIMITS = MotionLimits(stop_acceleration=20.0, stop_jerk=400.0, blend_time=0.2)

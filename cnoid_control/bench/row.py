@@ -1,0 +1,111 @@
+"""Rows of the benchmark."""
+
+from __future__ import annotations
+
+import importlib.util
+import operator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+Work = Callable[[], object]
+
+COMPARISONS = {'>=': operator.ge, '<=': operator.le}
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """Two pieces of work whose durations are compared.
+
+    Attributes:
+        name: name of the row on the command line.
+        subject: what is measured, one line.
+        reference: what it is compared with, one line.
+        make: context in which the pair (subject, reference) can be called; everything that is not
+            to be measured happens on the way in and out.
+        kind: 'speed' for how fast the subject is against the reference (reference time over
+            subject time), 'time' for how long it takes against it (the inverse).
+        comparison: '>=' or '<=', how the ratio is to stand to the goal.
+        goal: the ratio that is wanted.
+        calls: calls of each in a repeat.
+        repeats: how often the two take turns.
+    """
+
+    name: str
+    subject: str
+    reference: str
+    make: Callable[[], AbstractContextManager[tuple[Work, Work]]]
+    kind: str = 'speed'
+    comparison: str = '>='
+    goal: float = 1.0
+    calls: int = 1000
+    repeats: int = 7
+
+    def reaches_goal(self, ratio: float) -> bool:
+        """Whether a ratio is as good as wanted."""
+        return bool(COMPARISONS[self.comparison](ratio, self.goal))
+
+
+@dataclass(frozen=True)
+class FigureResult:
+    """What a figure came to.
+
+    Attributes:
+        name, subject, reference, unit: as in the row.
+        goal: the goal with its comparison.
+        value: the figure; None where what it needs is not installed.
+        reached: whether the goal is reached; None where there is no value.
+    """
+
+    name: str
+    subject: str
+    reference: str
+    unit: str
+    goal: str
+    value: float | None
+    reached: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """A quantity and what it is to be.
+
+    Attributes:
+        name: name of the row on the command line.
+        subject: what is looked at, one line.
+        reference: what it is compared with, one line.
+        find: finds the value.
+        unit: unit of the value.
+        comparison: '>=' or '<=', how the value is to stand to the goal.
+        goal: the value that is wanted.
+        needs: module without which there is no value; empty for none.
+    """
+
+    name: str
+    subject: str
+    reference: str
+    find: Callable[[], float]
+    unit: str
+    comparison: str = '<='
+    goal: float = 0.0
+    needs: str = ''
+
+    def result(self) -> FigureResult:
+        """Find the value, where what it needs is installed."""
+        value = None
+        if not self.needs or importlib.util.find_spec(self.needs) is not None:
+            value = float(self.find())
+        return FigureResult(
+            self.name,
+            self.subject,
+            self.reference,
+            self.unit,
+            f'{self.comparison} {self.goal:g}',
+            value,
+            None if value is None else bool(COMPARISONS[self.comparison](value, self.goal)),
+        )

@@ -1,0 +1,1 @@
+"""Readers and writers of robot models: URDF and Choreonoid's .body."""

@@ -1,0 +1,324 @@
+"""URDF reader."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import numpy as np
+
+from cnoid_control.body.description import (
+    BodyDescription,
+    Box,
+    Capsule,
+    Cylinder,
+    Geometry,
+    JointType,
+    LinkDescription,
+    Mesh,
+    Mimic,
+    Shape,
+    SoftLimit,
+    Sphere,
+)
+from cnoid_control.body.exceptions import (
+    DuplicateName,
+    InvalidValue,
+    MeshNotFound,
+    MissingValue,
+    UnknownGeometry,
+    UnknownJointType,
+    UnknownLink,
+)
+from cnoid_control.body.formats.resources import resolve_uri
+from cnoid_control.body.formats.urdf_devices import read_devices
+from cnoid_control.body.formats.urdf_extension import UrdfExtension
+from cnoid_control.body.formats.xml_reader import Element, XmlReader, label
+
+Color = tuple[float, float, float, float]
+
+GEOMETRIES = ('box', 'sphere', 'cylinder', 'capsule', 'mesh')
+
+
+def read_colors(reader: XmlReader) -> dict[str, Color]:
+    """Colors of the named materials, wherever in the file they are defined."""
+    colors = {}
+    for material in reader.root.iter('material'):
+        color = material.find('color')
+        if color is not None and color.get('rgba') is not None:
+            red, green, blue, alpha = reader.vector(color, 'rgba', (), size=4).tolist()
+            colors[material.get('name', '')] = (red, green, blue, alpha)
+    return colors
+
+
+def read_shapes(
+    reader: XmlReader, link: Element, colors: dict[str, Color], folder: Path | None
+) -> list[Shape]:
+    """Shapes of a `<link>`; one that is seen and collides alike is one shape.
+
+    Raises:
+        ModelError: the subclass that names what is wrong.
+    """
+    visuals = [_read_shape(reader, link, element, folder) for element in link.findall('visual')]
+    for shape, element in zip(visuals, link.findall('visual'), strict=True):
+        shape.collision = False
+        material = element.find('material')
+        if material is not None:
+            own = material.find('color')
+            if own is not None:
+                red, green, blue, alpha = reader.vector(own, 'rgba', (), size=4).tolist()
+                shape.color = (red, green, blue, alpha)
+            else:
+                shape.color = colors.get(material.get('name', ''), shape.color)
+    only_collide = []
+    for element in link.findall('collision'):
+        shape = _read_shape(reader, link, element, folder)
+        twin = next((seen for seen in visuals if not seen.collision and _same(seen, shape)), None)
+        if twin is not None:
+            twin.collision = True
+        else:
+            shape.visual = False
+            only_collide.append(shape)
+    return visuals + only_collide
+
+
+def _same(one: Shape, other: Shape) -> bool:
+    return (
+        one.geometry == other.geometry
+        and np.array_equal(one.translation, other.translation)
+        and np.array_equal(one.rotation, other.rotation)
+    )
+
+
+def _read_shape(reader: XmlReader, link: Element, element: Element, folder: Path | None) -> Shape:
+    translation, rotation = reader.origin(element)
+    geometry = _read_geometry(reader, link, element, folder)
+    return Shape(geometry, translation, rotation, name=element.get('name', ''))
+
+
+def _read_geometry(
+    reader: XmlReader, link: Element, element: Element, folder: Path | None
+) -> Geometry:
+    name = link.get('name', '')
+    solids = element.findall('geometry/*')
+    if not solids or solids[0].tag not in GEOMETRIES:
+        kind = solids[0].tag if solids else None
+        raise UnknownGeometry(name, kind, GEOMETRIES, reader.source)
+    solid = solids[0]
+    if solid.tag == 'mesh':
+        x, y, z = reader.vector(solid, 'scale', (1.0, 1.0, 1.0)).tolist()
+        uri = reader.text(solid, 'filename', element)
+        path = resolve_uri(uri, folder, reader.source)
+        if not path.is_file():
+            raise MeshNotFound(name, uri, str(path), reader.source)
+        return Mesh(path=str(path), scale=(x, y, z), uri=uri)
+    if solid.tag == 'box':
+        x, y, z = (_positive(reader, solid, 'size', value) for value in _size(reader, solid))
+        return Box((x, y, z))
+    radius = _positive(reader, solid, 'radius', reader.number(solid, 'radius'))
+    if solid.tag == 'sphere':
+        return Sphere(radius)
+    length = _positive(reader, solid, 'length', reader.number(solid, 'length'))
+    return Cylinder(radius, length) if solid.tag == 'cylinder' else Capsule(radius, length)
+
+
+def _size(reader: XmlReader, box: Element) -> list[float]:
+    return reader.vector(box, 'size', (0.0, 0.0, 0.0)).tolist()
+
+
+def _positive(reader: XmlReader, solid: Element, key: str, value: float) -> float:
+    if not value > 0.0:
+        raise InvalidValue(label(solid), key, value, 'a length above 0', reader.source)
+    return value
+
+
+logger = logging.getLogger(__name__)
+
+JOINT_TYPES = {
+    'revolute': JointType.REVOLUTE,
+    'continuous': JointType.REVOLUTE,
+    'prismatic': JointType.PRISMATIC,
+    'fixed': JointType.FIXED,
+    'floating': JointType.FREE,
+}
+
+# A root link of this name stands for the world, as is usual in URDF.
+WORLD = 'world'
+
+
+def parse_urdf(
+    text: str, source: str, root: JointType | None = None, folder: Path | None = None
+) -> BodyDescription:
+    """Body description from URDF text.
+
+    Joint ids follow the order of the moving joints in the file, mimic joints left out, unless the
+    file's `<cnoid_control>` element gives them. A massless root link named `world` stands for the
+    world: the joint to its child says how the root is held, and where it is by default. A joint
+    with a `<limit>` that gives neither end of the range is taken to be unlimited: the 0 of both
+    that URDF asks for would lock it.
+
+    Args:
+        text: the URDF.
+        source: name of it in messages.
+        root: FREE for a floating base, FIXED for one that is bolted to the world; where None,
+            what the file says, and FREE where it says nothing.
+        folder: folder that relative mesh files count from; the current one where None.
+
+    Raises:
+        ModelError: the subclass that names what is wrong.
+    """
+    reader = XmlReader(text, source)
+    robot = reader.root
+    if robot.tag != 'robot':
+        raise MissingValue(f'<{robot.tag}>', '<robot>', source)
+    colors = read_colors(reader)
+    links: dict[str, LinkDescription] = {}
+    for element in robot.findall('link'):
+        link = _read_link(reader, element)
+        if link.name in links:
+            raise DuplicateName('link', link.name, source)
+        link.shapes = read_shapes(reader, element, colors, folder)
+        links[link.name] = link
+    _read_joints(reader, links)
+    _drop_negative_moments(links, source)
+    description = BodyDescription(robot.get('name', ''), list(links.values()), source=source)
+    _take_out_world(description)
+    _read_ros2_control_joints(reader, description)
+    extension = UrdfExtension(reader)
+    extension.apply_to_links(description)
+    devices = read_devices(reader, description)
+    extension.apply_to_devices(description, devices)
+    description.devices = list(devices.values())
+    if root is not None:
+        for link in description.links:
+            if link.parent is None:
+                link.joint_type = root
+    return description
+
+
+def _read_link(reader: XmlReader, element: Element) -> LinkDescription:
+    name = reader.text(element, 'name', element)
+    link = LinkDescription(name=name, mass=0.0, inertia=np.zeros((3, 3)))
+    link.joint_type = JointType.FREE
+    inertial = element.find('inertial')
+    if inertial is None:
+        return link
+    link.center_of_mass, rotation = reader.origin(inertial)
+    mass = inertial.find('mass')
+    if mass is not None:
+        link.mass = reader.number(mass, 'value')
+    tensor = inertial.find('inertia')
+    if tensor is not None:
+        keys = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+        xx, xy, xz, yy, yz, zz = (reader.number(tensor, key) for key in keys)
+        matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        link.inertia = rotation @ matrix @ rotation.T
+    return link
+
+
+def _read_joints(reader: XmlReader, links: dict[str, LinkDescription]) -> None:
+    held: dict[str, str] = {}
+    next_id = 0
+    for element in reader.root.findall('joint'):
+        child = reader.text(element.find('child'), 'link', element)
+        if child not in links:
+            raise UnknownLink(child, links, reader.source)
+        if child in held:
+            raise DuplicateName('joint child link', child, reader.source)
+        link = links[child]
+        _read_joint(reader, element, link)
+        held[child] = link.joint_name
+        if link.joint_type.has_displacement and link.mimic is None:
+            link.joint_id = next_id
+            next_id += 1
+
+
+def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> None:
+    kind = element.get('type', '')
+    link.joint_name = reader.text(element, 'name', element)
+    if kind not in JOINT_TYPES:
+        raise UnknownJointType(link.joint_name, kind, JOINT_TYPES, reader.source)
+    link.joint_type = JOINT_TYPES[kind]
+    link.parent = reader.text(element.find('parent'), 'link', element)
+    link.translation, link.rotation = reader.origin(element)
+    link.joint_axis = reader.vector(element.find('axis'), 'xyz', (1.0, 0.0, 0.0))
+    limit = element.find('limit')
+    if limit is not None:
+        if kind != 'continuous':
+            _read_range(reader, element, limit, link)
+        link.u_upper = reader.number(limit, 'effort', np.inf, finite=False)
+        link.u_lower = -link.u_upper
+        link.dq_upper = reader.number(limit, 'velocity', np.inf, finite=False)
+        link.dq_lower = -link.dq_upper
+    safety = element.find('safety_controller')
+    if safety is not None:
+        link.soft_limit = SoftLimit(
+            reader.number(safety, 'soft_lower_limit', -np.inf),
+            reader.number(safety, 'soft_upper_limit', np.inf),
+            reader.number(safety, 'k_position'),
+            reader.number(safety, 'k_velocity'),
+        )
+    dynamics = element.find('dynamics')
+    if dynamics is not None:
+        link.damping = reader.number(dynamics, 'damping')
+        link.friction = reader.number(dynamics, 'friction')
+    mimic = element.find('mimic')
+    # Files of a robot with some joints fixed still have the tags of the moving ones.
+    if mimic is not None and link.joint_type.has_displacement:
+        link.mimic = Mimic(
+            reader.text(mimic, 'joint', element),
+            reader.number(mimic, 'multiplier', 1.0),
+            reader.number(mimic, 'offset', 0.0),
+        )
+
+
+def _read_range(reader: XmlReader, joint: Element, limit: Element, link: LinkDescription) -> None:
+    if limit.get('lower') is None and limit.get('upper') is None:
+        if link.joint_type.has_displacement:
+            logger.warning(
+                '%s: %s has no range; it is taken to be unlimited', reader.source, label(joint)
+            )
+        return
+    link.q_lower = reader.number(limit, 'lower', finite=False)
+    link.q_upper = reader.number(limit, 'upper', finite=False)
+
+
+def _drop_negative_moments(links: dict[str, LinkDescription], source: str) -> None:
+    """Take negative moments of inertia of links that are fixed to others for none.
+
+    They are slips in the values of covers and antennas, and nothing that moves hangs on them.
+    """
+    for link in links.values():
+        if link.joint_type is not JointType.FIXED or not np.isfinite(link.inertia).all():
+            continue
+        moments, axes = np.linalg.eigh(link.inertia)
+        if moments[0] < -1e-9 * abs(moments[2]) - 1e-15:
+            logger.warning(
+                '%s: link %r has moments of inertia %s; negative ones are taken for 0',
+                source,
+                link.name,
+                moments.tolist(),
+            )
+            link.inertia = axes @ np.diag(np.maximum(moments, 0.0)) @ axes.T
+
+
+def _take_out_world(description: BodyDescription) -> None:
+    links = description.links
+    world = next((link for link in links if link.name == WORLD and link.parent is None), None)
+    children = [link for link in links if link.parent == WORLD]
+    if world is None or world.mass > 0.0 or len(children) != 1:
+        return
+    base = children[0]
+    if not base.joint_type.has_displacement:
+        base.parent = None
+        links.remove(world)
+
+
+def _read_ros2_control_joints(reader: XmlReader, description: BodyDescription) -> None:
+    link_of_joint = {link.joint_name: link for link in description.links}
+    for element in reader.root.iterfind('ros2_control/joint'):
+        link = link_of_joint.get(element.get('name', ''))
+        for interface in element.findall('state_interface'):
+            initial = interface.find('param[@name="initial_value"]')
+            if link is not None and interface.get('name') == 'position' and initial is not None:
+                link.q_initial = reader.parse_number(initial.text, element, 'initial_value')

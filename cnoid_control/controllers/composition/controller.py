@@ -1,0 +1,154 @@
+"""CompositionController: a composition as a controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from cnoid_control.body import StateFlag
+from cnoid_control.controllers.composition.base_controller import BaseController, Message
+from cnoid_control.controllers.composition.command_message import CommandInterpreter
+from cnoid_control.controllers.composition.exceptions import CompositionCycle, StageRefused
+from cnoid_control.controllers.drive import DriveParameters, JointDrive
+from cnoid_control.controllers.drive.laws import GAINS
+from cnoid_control.controllers.sensor_reading import SensorReading, find_device
+from cnoid_control.parameters import parameter
+from cnoid_control.plugin import ControllerIO, SimpleController
+
+ROOT_STATE = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+
+
+@dataclass
+class ComposedParameters(DriveParameters):
+    """What a composed controller drives and reads."""
+
+    sensors: list[str] = parameter([], 'devices to put into the messages', read_only=True)
+    read_root: bool = parameter(
+        False, "whether messages have the root's true pose and motion", read_only=True
+    )
+
+
+class CompositionController(SimpleController):
+    """Adapter: a BaseController as a SimpleController.
+
+    Every tick it makes the message of inputs (see `BaseController`), has the controller answer
+    it, and commands the joints by the answer. The root's pose and motion are `root_p`, `root_R`,
+    `root_v` and `root_w`, measured efforts are `u`; both only where somebody reads them.
+    The run is over when the controller is finished.
+
+    Attributes:
+        composition: the controller.
+    """
+
+    Parameters: ClassVar[type | None] = ComposedParameters
+
+    def __init__(self, composition: BaseController | None = None) -> None:
+        """Take the controller to run; subclasses may make it from the options instead."""
+        self._given = composition
+
+    @classmethod
+    def build(cls, parameters: Any) -> BaseController:
+        """Make the controller from the options; no robot is needed for that."""
+        return BaseController()
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Build the controller, enable what it needs and hold the position."""
+        self.io = io
+        parameters: ComposedParameters = io.parameters or ComposedParameters()
+        self._parameters = parameters
+        self.composition = self._given or self.build(parameters)
+        check_tree(self.composition)
+        self._drive = JointDrive(io, self._driven(parameters))
+        self.composition.attach(io)
+        self._commands = CommandInterpreter(self._drive, io.body.num_joints)
+        self._reads_root = parameters.read_root
+        if self._reads_root:
+            io.enable_input(io.body.root_link, ROOT_STATE)
+        for name in parameters.sensors:
+            io.enable_input(find_device(io.body, name))
+        self._sensors = [
+            SensorReading.of_device(device)
+            for device in io.body.devices
+            if device.name in io.device_inputs
+        ]
+        self._reads_effort = any(flags & StateFlag.JOINT_EFFORT for flags in io.inputs.values())
+        self._begun = False
+        return True
+
+    def update_parameters(self, parameters: Any) -> None:
+        """Take over other gains.
+
+        Raises:
+            StageRefused: something else has changed; that takes a new start.
+        """
+        old = vars(self._parameters)
+        changed = [name for name, value in vars(parameters).items() if value != old[name]]
+        fixed = [name for name in changed if name not in GAINS]
+        if fixed:
+            raise StageRefused(fixed[0], 'cannot change while the composition runs')
+        self._commands.set_gains(parameters.gains(self._drive.size))
+        self._parameters = parameters
+
+    @staticmethod
+    def _driven(parameters: ComposedParameters) -> DriveParameters:
+        return DriveParameters(
+            parameters.joints,
+            parameters.actuators,
+            parameters.kp,
+            parameters.ki,
+            parameters.kd,
+        )
+
+    def inputs(self) -> Message:
+        """Message of inputs for the present tick."""
+        body = self.io.body
+        message: Message = {
+            't': self.io.current_time,
+            'dt': self.io.time_step,
+            'q': body.q.copy(),
+            'dq': body.dq.copy(),
+            'qcmd': body.q_target.copy(),
+            'dqcmd': body.dq_target.copy(),
+        }
+        if self._reads_effort:
+            message['u'] = body.u.copy()
+        for sensor in self._sensors:
+            message[sensor.name] = sensor.measurements
+        if self._reads_root:
+            root = body.root_link
+            message['root_p'], message['root_R'] = root.p.copy(), root.R.copy()
+            message['root_v'], message['root_w'] = root.v.copy(), root.w.copy()
+        return message
+
+    def control(self) -> bool:
+        """Answer the message of this tick and command the joints."""
+        inputs = self.inputs()
+        if not self._begun:
+            self._begun = True
+            self.composition.signal('enter', **inputs)
+        answer = self.composition.output_and_advance(**inputs)
+        self._commands.take(answer, self.io.current_time)
+        self._drive.write(self.io.time_step)
+        return not self.composition.finished
+
+    def stop(self) -> None:
+        """Leave the active states."""
+        if self._begun:
+            self.composition.signal('exit', **self.inputs())
+            self._begun = False
+
+
+def check_tree(root: BaseController) -> None:
+    """Make sure that no controller contains itself.
+
+    Raises:
+        CompositionCycle: one does.
+    """
+
+    def visit(controller: BaseController, above: list[BaseController]) -> None:
+        if any(controller is one for one in above):
+            raise CompositionCycle([one.describe() for one in [*above, controller]])
+        for child in controller.children().values():
+            visit(child, [*above, controller])
+
+    visit(root, [])

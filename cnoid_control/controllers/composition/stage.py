@@ -1,0 +1,411 @@
+"""SimpleControllers as blocks of a composition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.body import Link, StateFlag
+from cnoid_control.controllers.composition.base_controller import BaseController, Message
+from cnoid_control.controllers.composition.controller import CompositionController
+from cnoid_control.controllers.composition.exceptions import StageRefused
+from cnoid_control.parameters import UnknownParameter, parse_parameters
+from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
+from cnoid_control.plugin.mailbox import Mailbox, MessageT
+from cnoid_control.plugin.registry import find_object
+
+
+class StageIO(ControllerIO):
+    """Inputs and outputs of a controller that sees a clone of the composition's body.
+
+    Mailboxes and log fields are the composition's, under the stage's name.
+
+    Attributes:
+        outer: io of the composition.
+    """
+
+    def __init__(
+        self, name: str, outer: ControllerIO, options: Mapping[str, Any], parameters: Any
+    ) -> None:
+        """Open a door to a clone of the composition's body as it is now."""
+        super().__init__(name, outer.body.clone(), outer.time_step, options, parameters, outer.os)
+        self.outer = outer
+        self.current_time = outer.current_time
+
+    def renew(self) -> None:
+        """Be as new: nothing enabled, the body in the state that the composition's is in.
+
+        Quicker than another clone, so that stages can change within a tick.
+        """
+        self.inputs.clear()
+        self.outputs.clear()
+        self.device_inputs.clear()
+        self.no_delay_mode = False
+        self.current_time = self.outer.current_time
+        source = self.outer.body
+        for name, array in source.joint_arrays.items():
+            self.body.joint_arrays[name][:] = array
+        for mine, theirs in zip(self.body.links, source.links, strict=True):
+            mine.actuation_mode = theirs.actuation_mode
+        for own, device in zip(self.body.devices, source.devices, strict=True):
+            own.copy_state_from(device)
+        self.body.restore_state(source.save_state())
+
+    def mailbox(self, name: str, kind: type[MessageT], topic: str = '') -> Mailbox[MessageT]:
+        """Mailbox of the composition under the name `stage/name`."""
+        full = f'{self.controller_name}/{name}'
+        self.mailboxes[name] = self.outer.mailbox(full, kind, topic or f'~/{full}')
+        return self.mailboxes[name]
+
+    def log(self, name: str, value: float | np.ndarray) -> None:
+        """Record a value under `stage/name`."""
+        self.outer.log(f'{self.controller_name}/{name}', value)
+
+    def get_or_create_shared_object(self, name: str, factory: Any) -> Any:
+        """Object that all controllers of the composition share."""
+        return self.outer.get_or_create_shared_object(name, factory)
+
+    def find_shared_object(self, name: str) -> Any:
+        """Shared object of that name; None where there is none."""
+        return self.outer.find_shared_object(name)
+
+
+def check_options(
+    name: str, controller: type[SimpleController], options: Mapping[str, Any]
+) -> Any:
+    """Options of a controller as an instance of its `Parameters`; None where it has none.
+
+    Raises:
+        ParameterError: an option is not one of the controller's, or has a wrong value.
+    """
+    if controller.Parameters is None:
+        if options:
+            raise UnknownParameter(f'{name}.{next(iter(options))}', [])
+        return None
+    return parse_parameters(controller.Parameters, options, name)
+
+
+JOINT_CHANNELS = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
+# Message items and body arrays that make up the command of a joint, by actuation mode.
+ITEMS = {
+    StateFlag.JOINT_EFFORT: (('torquecmd', 'u'),),
+    StateFlag.JOINT_DISPLACEMENT: (('qcmd', 'q_target'),),
+    StateFlag.JOINT_VELOCITY: (('dqcmd', 'dq_target'),),
+    StateFlag.JOINT_PID: (
+        ('qcmd', 'q_target'),
+        ('dqcmd', 'dq_target'),
+        ('torquecmd', 'u'),
+        ('kp', 'kp'),
+        ('ki', 'ki'),
+        ('kd', 'kd'),
+    ),
+}
+ROOT_ITEMS = {'root_p': 'p', 'root_R': 'R', 'root_v': 'v', 'root_w': 'w'}
+
+
+class SimpleControllerStage(BaseController):
+    """Leads a SimpleController through a run of its own each time the stage is entered.
+
+    'enter' initializes and starts it on the robot as it is then, 'exit' stops it. What it reads
+    comes from the message where the message has it (`q`, `dq`, the root's pose), so that an
+    estimator in front of it is believed, and from the robot otherwise.
+
+    Attributes:
+        name: name of the stage.
+        controller: the controller.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        controller: SimpleController,
+        options: Mapping[str, Any] | None = None,
+        joints: Sequence[str] = (),
+    ) -> None:
+        """Take a controller in.
+
+        Args:
+            name: name of the stage.
+            controller: the controller.
+            options: its options.
+            joints: joints that it may command; all that it does where empty.
+
+        Raises:
+            ParameterError: an option is not one of the controller's, or has a wrong value.
+        """
+        self.name = name
+        self.controller = controller
+        self.options = dict(options or {})
+        self.joints = tuple(joints)
+        self.parameters = check_options(name, type(controller), self.options)
+        self._outer: ControllerIO | None = None
+        self._io: StageIO | None = None
+        self._running = False
+        self._fresh = False
+        self._done = False
+        self._result: Message | None = None
+
+    def describe(self) -> str:
+        """Class of the controller."""
+        return type(self.controller).__name__
+
+    @property
+    def finished(self) -> bool:
+        """Whether control() returned False in the last tick."""
+        return self._done
+
+    # --- life cycle ---------------------------------------------------------------------------
+
+    def attach(self, io: ControllerIO) -> None:
+        """Find out what the controller reads and commands, and enable that on the robot.
+
+        Raises:
+            StageRefused: it cannot be configured or initialized, or commands more than joints.
+        """
+        self._outer, self._io = io, None
+        config = ControllerConfig(self.name, io.body.clone(), self.options, self.parameters, io.os)
+        if not self.controller.configure(config):
+            raise StageRefused(self.name, 'configure() returned False')
+        inner = self._initialize()
+        for name, flags in inner.inputs.items():
+            io.enable_input(io.body.link(name), flags)
+        for device in io.body.devices:
+            if device.name in inner.device_inputs:
+                io.enable_input(device)
+        for name in inner.outputs:
+            link = inner.body.link(name)
+            if link.actuation_mode & ~JOINT_CHANNELS:
+                raise StageRefused(
+                    self.name,
+                    f'commands {link.name!r} by {link.actuation_mode!r}; only joint commands can '
+                    'be composed',
+                )
+            if name not in io.outputs:
+                raise StageRefused(
+                    self.name, f'commands {name!r}, which the composition does not drive'
+                )
+        self._fresh = True
+
+    def _initialize(self) -> StageIO:
+        assert self._outer is not None
+        inner = self._io
+        if inner is None:
+            inner = StageIO(self.name, self._outer, self.options, self.parameters)
+        else:
+            inner.renew()
+        if not self.controller.initialize(inner):
+            raise StageRefused(self.name, 'initialize() returned False')
+        self._io = inner
+        self._compile(inner)
+        return inner
+
+    def _compile(self, io: StageIO) -> None:
+        """Find which joints are commanded through which items."""
+        links = [io.body.link(name) for name in sorted(io.outputs)]
+        if self.joints:
+            allowed = [io.body.joint(name) for name in self.joints]
+            links = [link for link in links if link in allowed]
+        self._items: list[tuple[str, np.ndarray, np.ndarray]] = []
+        for mode, items in ITEMS.items():
+            joints = [link.joint_id for link in links if _mode(link) == mode]
+            for item, array in items:
+                if joints:
+                    ids = np.array(joints, dtype=np.intp)
+                    self._items.append((item, io.body.joint_arrays[array], ids))
+        self._read_links = [
+            (io.body.link(name), flags)
+            for name, flags in io.inputs.items()
+            if flags >= StateFlag.LINK_POSITION
+        ]
+        self._read_devices = [
+            (device, outer)
+            for device, outer in zip(io.body.devices, io.outer.body.devices, strict=True)
+            if device.name in io.device_inputs
+        ]
+
+    def signal(self, type: str, **inputs: Any) -> None:
+        """Begin a run on 'enter', end it on 'exit'."""
+        if type == 'enter':
+            self._stop()
+            # What attach() has initialized is good for a run that begins with the first tick.
+            if not self._fresh or inputs.get('t', 0.0) > 0.0:
+                self._initialize()
+            self._fresh = False
+            self._done, self._result = False, None
+            if not self.controller.start():
+                raise StageRefused(self.name, 'start() returned False')
+            self._running = True
+        elif type == 'exit':
+            self._stop()
+
+    def _stop(self) -> None:
+        if self._running:
+            self.controller.stop()
+            self._running = False
+
+    # --- the tick -----------------------------------------------------------------------------
+
+    def output(self, **inputs: Any) -> Message | None:
+        """Command of this tick; control() is called once a tick, by whichever comes first."""
+        if self._result is None:
+            self._result = self._control(inputs)
+        return self._result
+
+    def advance(self, **inputs: Any) -> None:
+        """End the tick."""
+        if self._result is None:
+            self._result = self._control(inputs)
+        self._result = None
+
+    def _control(self, inputs: Message) -> Message:
+        if not self._running:
+            self.signal('enter', **inputs)
+        assert self._io is not None
+        self._take(self._io, inputs)
+        self._done = not self.controller.control()
+        result: Message = {}
+        for item, source, joints in self._items:
+            if item not in result:
+                result[item] = np.full(self._io.body.num_joints, np.nan)
+            result[item][joints] = source[joints]
+            if item == 'dqcmd':
+                result['tcmd'] = np.inf
+        return result
+
+    def _take(self, io: StageIO, inputs: Message) -> None:
+        io.current_time = inputs.get('t', io.outer.current_time)
+        body, outer = io.body, io.outer.body
+        for name in ('q', 'dq'):
+            body.joint_arrays[name][:] = outer.joint_arrays[name]
+            if name in inputs:
+                getattr(body, name)[:] = inputs[name]
+        body.ddq[:] = outer.ddq
+        for link, flags in self._read_links:
+            _copy_link(link, outer.links[link.index], flags)
+        root = body.root_link
+        for item, name in ROOT_ITEMS.items():
+            if item in inputs:
+                setattr(root, name, inputs[item])
+        for device, source in self._read_devices:
+            device.copy_state_from(source)
+            device.notify_state_change()
+
+
+def _mode(link: Link) -> StateFlag:
+    return link.actuation_mode & ~StateFlag.HIGH_GAIN_ACTUATION
+
+
+def _copy_link(target: Link, source: Link, flags: StateFlag) -> None:
+    if flags & StateFlag.LINK_POSITION:
+        target.R, target.p = source.R, source.p
+    if flags & StateFlag.LINK_TWIST:
+        target.v, target.w = source.v, source.w
+    if flags & StateFlag.LINK_ACCELERATION:
+        target.dv, target.dw = source.dv, source.dw
+    if flags & StateFlag.LINK_CONTACT_STATE:
+        target.contact_points = list(source.contact_points)
+
+
+class FactoryController(BaseController):
+    """What a function `make(robot, ...)` returns, as Klamp't's controller files have it.
+
+    Attributes:
+        controller: the controller; a block that does nothing before `attach`.
+    """
+
+    def __init__(self, name: str, make: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        """Take the function and its options; it is called with the robot's body in `attach`."""
+        self.name = name
+        self.controller = BaseController()
+        self._make = make
+        self._options = dict(options)
+
+    def attach(self, io: ControllerIO) -> None:
+        """Make the controller.
+
+        Raises:
+            StageRefused: the function returned something else.
+        """
+        made = self._make(io.body.clone(), **self._options)
+        if not isinstance(made, BaseController):
+            raise StageRefused(
+                self.name, f'{self._make.__name__} made {made!r}, no BaseController'
+            )
+        self.controller = made
+        self.controller.attach(io)
+
+    def children(self) -> Mapping[Any, BaseController]:
+        """The controller that was made."""
+        return {} if type(self.controller) is BaseController else {'made': self.controller}
+
+    def describe(self) -> str:
+        """Name of the function."""
+        return f'{self._make.__name__}()'
+
+    @property
+    def finished(self) -> bool:
+        """Whether the controller is."""
+        return self.controller.finished
+
+    def output(self, **inputs: Any) -> Message | None:
+        """Output of the controller."""
+        return self.controller.output(**inputs)
+
+    def advance(self, **inputs: Any) -> None:
+        """Advance the controller."""
+        self.controller.advance(**inputs)
+
+    def output_and_advance(self, **inputs: Any) -> Message | None:
+        """Output and advance the controller."""
+        return self.controller.output_and_advance(**inputs)
+
+    def signal(self, type: str, **inputs: Any) -> None:
+        """Pass a signal on."""
+        self.controller.signal(type, **inputs)
+
+
+# Blocks that have a short name; they are parts of compositions only.
+BLOCKS = {
+    name: f'cnoid_control.controllers.estimators:{cls}'
+    for name, cls in {
+        'true_state': 'TrueStateEstimator',
+        'encoder_estimator': 'EncoderEstimator',
+        'base_estimator': 'BaseEstimator',
+        'momentum_observer': 'MomentumObserver',
+    }.items()
+}
+
+
+def make_stage(
+    name: str, controller: str, options: Mapping[str, Any], joints: Sequence[str] = ()
+) -> BaseController:
+    """Part of a composition.
+
+    Args:
+        name: name of the part, for messages.
+        controller: an entry point, `package.module:Class`, `file.py:Class` or one of the
+            estimators; a SimpleController, a BaseController, or a function `make(robot, ...)` that
+            returns a BaseController.
+        options: its options.
+        joints: joints that a SimpleController may command; all that it does where empty.
+
+    Raises:
+        ControllerLoadError: there is no such controller.
+        ParameterError: an option is wrong.
+        StageRefused: what was found is no controller.
+    """
+    found = find_object(BLOCKS.get(controller, controller))
+    if isinstance(found, type) and issubclass(found, CompositionController):
+        return found.build(parse_parameters(found.Parameters, options, name))  # type: ignore[arg-type]
+    if isinstance(found, type) and issubclass(found, SimpleController):
+        return SimpleControllerStage(name, found(), options, joints)
+    if isinstance(found, type) and issubclass(found, BaseController):
+        schema = getattr(found, 'Parameters', None)
+        if schema is not None:
+            return found(parse_parameters(schema, options, name))  # type: ignore[call-arg]
+        return found(**options)
+    if not callable(found):
+        raise StageRefused(name, f'{controller!r} is no controller: {found!r}')
+    return FactoryController(name, found, options)

@@ -1,0 +1,218 @@
+"""Time-optimal ramps and lines."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import ruckig
+
+from cnoid_control.controllers.motion_queue.exceptions import GoalUnreachable, JointCannotMove
+from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
+from cnoid_control.controllers.motion_queue.profiles import (
+    LineProfile,
+    RampProfile,
+    SegmentProfile,
+)
+
+# Positions that differ by less count as equal; also the slack of the limit check.
+TOLERANCE = 1e-9
+
+
+def plan_ramp(
+    start: MotionState,
+    goal: np.ndarray,
+    goal_velocity: np.ndarray,
+    limits: MotionLimits,
+    minimum_duration: float = 0.0,
+) -> RampProfile:
+    """Fastest motion to a goal, all joints arriving together.
+
+    Args:
+        start: state to start from; a velocity beyond the bounds is braked first.
+        goal: positions to reach, shape (n,).
+        goal_velocity: velocities to reach them with, shape (n,).
+        limits: bounds.
+        minimum_duration: take at least so long [s].
+
+    Raises:
+        JointCannotMove: a joint has to move whose velocity or acceleration bound is zero.
+        GoalUnreachable: there is no such motion.
+    """
+    request = _request(start, limits, np.abs(goal - start.position) + np.abs(goal_velocity))
+    request.target_position = goal.tolist()
+    request.target_velocity = goal_velocity.tolist()
+    if minimum_duration > 0.0:
+        request.minimum_duration = minimum_duration
+    trajectory = _solve(request, limits)
+    if not limits.has_range:
+        return RampProfile(trajectory)
+    outside = _outside(trajectory, start, limits)
+    if outside.any():
+        trajectory = _unsynchronised(request, limits, outside, goal_velocity)
+        outside = _outside(trajectory, start, limits)
+    if outside.any():
+        raise GoalUnreachable(
+            [limits.names[i] for i in np.flatnonzero(outside)], 'it would pass a position limit'
+        )
+    return RampProfile(trajectory)
+
+
+def plan_velocity(start: MotionState, velocity: np.ndarray, limits: MotionLimits) -> RampProfile:
+    """Fastest change of all joints to given velocities, on a straight line where possible.
+
+    Where waiting for each other leads beyond a position limit, each joint does it by itself.
+
+    Raises:
+        JointCannotMove: a joint has to move whose velocity or acceleration bound is zero.
+    """
+    request = _request(start, limits, np.abs(velocity))
+    request.control_interface = ruckig.ControlInterface.Velocity
+    request.target_velocity = velocity.tolist()
+    trajectory = _solve(request, limits)
+    if limits.has_range:
+        lowest, highest = _extremes(trajectory)
+        if (lowest < limits.lower).any() or (highest > limits.upper).any():
+            request.synchronization = ruckig.Synchronization.No
+            trajectory = _solve(request, limits)
+    return RampProfile(trajectory)
+
+
+def plan_line(start: MotionState, goal: np.ndarray, limits: MotionLimits) -> list[SegmentProfile]:
+    """Fastest motion along a straight line in joint space, ending at rest.
+
+    A velocity that does not point along the line is braked first; the line then starts where the
+    joints come to rest.
+
+    Raises:
+        JointCannotMove: a joint has to move whose velocity or acceleration bound is zero.
+        GoalUnreachable: braking leads across a position limit.
+    """
+    pieces: list[SegmentProfile] = []
+    line = goal - start.position
+    length = float(line @ line)
+    along = _along(start, line, length)
+    if along is None:
+        stop = plan_velocity(start, np.zeros(limits.size), limits)
+        pieces.append(stop)
+        rest = stop.at(stop.duration).position
+        line = goal - rest
+        length = float(line @ line)
+        start, along = MotionState.at_rest(rest), (0.0, 0.0)
+    if length <= TOLERANCE**2:
+        return pieces
+    moving = np.abs(line) > TOLERANCE
+    for i in np.flatnonzero(moving & ~limits.can_move):
+        _refuse_to_move(limits, int(i), float(line[i]))
+    share = np.abs(line[moving])
+    request = ruckig.InputParameter(1)
+    request.current_position, request.target_position = [0.0], [1.0]
+    request.current_velocity, request.current_acceleration = [along[0]], [along[1]]
+    request.max_velocity = [float(np.min(limits.velocity[moving] / share))]
+    request.max_acceleration = [float(np.min(limits.acceleration[moving] / share))]
+    request.max_jerk = [float(np.min(limits.jerk[moving] / share))]
+    pieces.append(LineProfile(start.position, line, _solve(request, limits)))
+    return pieces
+
+
+def _along(start: MotionState, line: np.ndarray, length: float) -> tuple[float, float] | None:
+    """Velocity and acceleration as multiples of the line; None where they point elsewhere."""
+    if length <= TOLERANCE**2:
+        at_rest = not start.velocity.any() and not start.acceleration.any()
+        return (0.0, 0.0) if at_rest else None
+    rates = []
+    for vector in (start.velocity, start.acceleration):
+        rate = float(vector @ line) / length
+        if np.abs(vector - rate * line).max() > TOLERANCE:
+            return None
+        rates.append(rate)
+    return rates[0], rates[1]
+
+
+def _request(start: MotionState, limits: MotionLimits, change: np.ndarray) -> Any:
+    """Fill in the state and the bounds.
+
+    A joint that stays where it is needs no bounds; those of ruckig must be positive all the same.
+    """
+    if not limits.can_move.all():
+        moving = (change > TOLERANCE) | (np.abs(start.velocity) > TOLERANCE)
+        for i in np.flatnonzero(moving & ~limits.can_move):
+            _refuse_to_move(limits, int(i), float(change[i]))
+    request = ruckig.InputParameter(limits.size)
+    # Lists: ruckig takes them over thirty times faster than arrays.
+    request.current_position = start.position.tolist()
+    request.current_velocity = _without_dust(start.velocity)
+    # Phase: joints stay on a straight line where the states allow it, at no cost in time.
+    request.synchronization = ruckig.Synchronization.Phase
+    request.max_velocity, request.max_acceleration, jerk = limits.positive
+    if limits.is_jerk_limited:
+        request.max_jerk = jerk
+        request.current_acceleration = _without_dust(start.acceleration)
+    return request
+
+
+def _without_dust(vector: np.ndarray) -> list[float]:
+    """Elements without the rounding errors that a finished ramp leaves instead of zeros."""
+    return [0.0 if -TOLERANCE < element < TOLERANCE else element for element in vector.tolist()]
+
+
+def _refuse_to_move(limits: MotionLimits, joint: int, change: float) -> None:
+    for name in ('velocity', 'acceleration', 'jerk'):
+        if getattr(limits, name)[joint] <= 0.0:
+            raise JointCannotMove(limits.names[joint], name, change)
+
+
+@lru_cache(maxsize=16)
+def _planner(size: int, thread: int) -> Any:
+    """Planner for so many joints, one a thread: making one takes longer than planning."""
+    return ruckig.Ruckig(size)
+
+
+def _solve(request: Any, limits: MotionLimits) -> Any:
+    size = request.degrees_of_freedom
+    trajectory = ruckig.Trajectory(size)
+    try:
+        result = _planner(size, threading.get_ident()).calculate(request, trajectory)
+    except ruckig.RuckigError as error:
+        raise GoalUnreachable(limits.names, str(error).strip()) from error
+    if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+        raise GoalUnreachable(limits.names, f'ruckig found none ({result})')
+    return trajectory
+
+
+def _extremes(trajectory: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest position of each joint on the way."""
+    extrema = trajectory.position_extrema
+    return np.array([bound.min for bound in extrema]), np.array([bound.max for bound in extrema])
+
+
+def _outside(trajectory: Any, start: MotionState, limits: MotionLimits) -> np.ndarray:
+    """Joints that pass a position limit although they could stay inside."""
+    lowest, highest = _extremes(trajectory)
+    slack = 1e-7
+    outside = (lowest < limits.lower - slack) | (highest > limits.upper + slack)
+    if not outside.any():
+        return outside
+    # What braking at once cannot avoid any more is no fault of the goal.
+    stop = plan_velocity(start, np.zeros(limits.size), limits)
+    down, up = _extremes(stop.trajectory)
+    reach_down = np.minimum(limits.lower, down) - slack
+    reach_up = np.maximum(limits.upper, up) + slack
+    return (lowest < reach_down) | (highest > reach_up)
+
+
+def _unsynchronised(
+    request: Any, limits: MotionLimits, outside: np.ndarray, goal_velocity: np.ndarray
+) -> Any:
+    """Motion in which joints that waiting for the others leads outside arrive earlier."""
+    if np.abs(goal_velocity[outside]).max() > 0.0:
+        raise GoalUnreachable(
+            [limits.names[i] for i in np.flatnonzero(outside)], 'it would pass a position limit'
+        )
+    request.per_dof_synchronization = [
+        ruckig.Synchronization.No if left_out else ruckig.Synchronization.Time
+        for left_out in outside
+    ]
+    return _solve(request, limits)

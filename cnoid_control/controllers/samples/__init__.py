@@ -1,0 +1,1 @@
+"""Choreonoid's sample controllers."""

@@ -1,0 +1,1 @@
+"""Controllers for SR1, the sample humanoid."""

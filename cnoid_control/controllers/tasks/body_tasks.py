@@ -1,0 +1,186 @@
+"""Body tasks: pose, velocity, screw, relative pose, gaze."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body import Link
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
+from cnoid_control.controllers.tasks.target import PoseTarget, Target
+from cnoid_control.controllers.tasks.task import BodyTask, GenericTask
+
+
+class BodyPositionTask(BodyTask):
+    """The target is a pose of the link in the frame of the reference.
+
+    The origin goes straight and the orientation turns about one axis: velocity = gain error +
+    feedforward, error = [p* - p, log(R* R^T)] in the axes of the reference. Until a target is
+    set, it holds the pose that it was enabled in.
+
+    Attributes:
+        gain: [1/s].
+        feedforward: whether the velocity of the target's own motion is added.
+    """
+
+    def __init__(
+        self, name: str, link: Link, reference: Link | None = None, gain: float = 1.0
+    ) -> None:
+        """Make a task that holds."""
+        super().__init__(name, link, reference)
+        self.gain = gain
+        self.feedforward = True
+        self.target = PoseTarget(name)
+
+    def pose(self, kinematics: TaskKinematics) -> pin.SE3:
+        """Pose of the link in the frame of the reference."""
+        pose = kinematics.placement(self.link)
+        if self.reference is None:
+            return pose
+        return kinematics.placement(self.reference).actInv(pose)
+
+    def on_enable(self, kinematics: TaskKinematics) -> None:
+        """Start the way to the target from where the link is."""
+        goal, was_set = self.target.input, self.target.is_set
+        self.target.reset(self.pose(kinematics).homogeneous)
+        if was_set:
+            self.target.set(goal)
+
+    def compute_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Velocity towards the target."""
+        goal = self.target.step(dt)
+        pose = kinematics.placement(self.link)
+        reference = None
+        if self.reference is not None:
+            placement = kinematics.placement(self.reference)
+            goal, reference = placement * goal, placement.rotation
+        error = np.empty(6)
+        error[:3] = goal.translation - pose.translation
+        error[3:] = pin.log3(goal.rotation @ pose.rotation.T)
+        error = rotate_back(reference, error)
+        self.error = self._selection * error
+        velocity = self.gain * error
+        return velocity + self.target.velocity if self.feedforward else velocity
+
+
+class BodyScrewTask(BodyPositionTask):
+    """A pose task whose error is the twist log(T^-1 T*), in the link's own axes.
+
+    Position and orientation arrive together on one screw motion. The rows, the selection and the
+    weights are in the axes of the link, not of the reference.
+    """
+
+    def update(self, kinematics: TaskKinematics, dt: float) -> None:
+        """Ask for a velocity along the screw to the target."""
+        goal = self.target.step(dt)
+        if self.reference is not None:
+            goal = kinematics.placement(self.reference) * goal
+        pose = kinematics.placement(self.link)
+        offset = pose.actInv(goal)
+        error = pin.log6(offset).vector
+        self.error = error if self.row_scale is None else self._selection * error
+        self.velocity = self.gain * self.error
+        self._log_jacobian = pin.Jlog6(offset.inverse())
+        self._axes = pose.rotation
+
+    def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
+        """How the twist from the target changes with the unknowns, link axes."""
+        return self._log_jacobian @ kinematics.local_jacobian(self.link)
+
+
+class BodyVelocityTask(BodyTask):
+    """The target is linear [m/s] and angular [rad/s] velocity, axes of the reference.
+
+    Only the axes of the reference count: it is the velocity of the link's own origin, and the
+    motion of the reference itself is not added.
+    """
+
+    def __init__(self, name: str, link: Link, reference: Link | None = None) -> None:
+        """Make a task that asks for rest."""
+        super().__init__(name, link, reference)
+        self.target = Target(name, 6)
+
+    def compute_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Velocity of the target."""
+        output = self.target.step(dt)
+        self.error = self._selection * (self.target.input - output)
+        return output
+
+
+class RelativeBodyTask(BodyPositionTask):
+    """A pose task in which the reference moves too: both links give way.
+
+    The rows are the velocity of the link as an observer on the reference sees it.
+    """
+
+    def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
+        """Velocity of the link relative to the reference, axes of the reference."""
+        if self.reference is None:
+            return super().jacobian(kinematics)
+        reference = kinematics.placement(self.reference)
+        arm = kinematics.placement(self.link).translation - reference.translation
+        carried = kinematics.jacobian(self.reference)
+        relative = kinematics.jacobian(self.link) - carried
+        relative[:3] += pin.skew(arm) @ carried[3:]
+        return rotate_back(reference.rotation, relative)
+
+
+class LookAtTask(GenericTask):
+    """The target is a point in the world [m], shape (3,), that an axis of a link points at.
+
+    The rows are the two components, across the axis, of the direction to the point seen from the
+    link; both are zero when the axis points at it. Rotation about the axis stays free.
+
+    Attributes:
+        link: link that looks.
+        axis: unit axis that looks, in the link frame, shape (3,).
+        gain: [1/s].
+    """
+
+    def __init__(
+        self, name: str, link: Link, axis: np.ndarray | None = None, gain: float = 1.0
+    ) -> None:
+        """Make a task; the axis is x where not given."""
+        super().__init__(name, 2)
+        self.link = link
+        self.axis = np.array([1.0, 0.0, 0.0]) if axis is None else np.asarray(axis, dtype=float)
+        self.axis = self.axis / np.linalg.norm(self.axis)
+        self.gain = gain
+        self.target = Target(name, 3)
+        # Two unit vectors across the axis and each other.
+        helper = np.eye(3)[np.argmin(np.abs(self.axis))]
+        first = np.cross(self.axis, helper)
+        first /= np.linalg.norm(first)
+        self._across = np.stack([first, np.cross(self.axis, first)])
+
+    def on_enable(self, kinematics: TaskKinematics) -> None:
+        """Start the way to the target from a point one metre ahead of the axis."""
+        goal, was_set = self.target.input, self.target.is_set
+        pose = kinematics.placement(self.link)
+        self.target.reset(pose.translation + pose.rotation @ self.axis)
+        if was_set:
+            self.target.set(goal)
+
+    def update(self, kinematics: TaskKinematics, dt: float) -> None:
+        """Ask for a turn towards the point."""
+        pose = kinematics.placement(self.link)
+        offset = self.target.step(dt) - pose.translation
+        self._distance = max(float(np.linalg.norm(offset)), 1e-6)
+        self._direction = offset / self._distance
+        seen = pose.rotation.T @ self._direction
+        across = self._across @ seen
+        if seen @ self.axis < 0.0:
+            # Behind: turn at full rate, to either side where the point is right behind.
+            length = float(np.linalg.norm(across))
+            across = across / length if length > 1e-9 else np.array([1.0, 0.0])
+        self.error = -self._selection * across
+        self.velocity = self.gain * self.error
+
+    def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
+        """How the two components change with the unknowns, shape (2, unknowns)."""
+        jacobian = kinematics.jacobian(self.link)
+        rotation = kinematics.placement(self.link).rotation
+        direction = self._direction
+        turning = np.outer(direction, direction) - np.eye(3)
+        rate = turning @ jacobian[:3] / self._distance + pin.skew(direction) @ jacobian[3:]
+        return self._across @ rotation.T @ rate

@@ -1,0 +1,208 @@
+"""Tasks as a controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body.kinematic_tree import ROOT_NV
+from cnoid_control.controllers.tasks.config import TaskFactory, TasksParameters
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.solver import ControllerResult
+from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
+from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
+from cnoid_control.plugin import SimpleController
+from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
+
+# A contact torque of 1 N m is as dear as a force of this many N: feet are about 10 cm long.
+TORQUE_COST = 20.0
+
+
+class TorqueOutput:
+    """Feed-forward by inverse dynamics of the commanded motion, feedback by PD on joints.
+
+    A floating base is carried by contact links: the wrench that its motion needs is shared among
+    them with the least effort, and the joints carry it there.
+
+    Attributes:
+        pgain: torque per joint error [N m/rad] or [N/m], shape (num_joints,) or a scalar.
+        dgain: torque per velocity error [N m s/rad] or [N s/m], likewise.
+    """
+
+    def __init__(self, model: Body, contacts: list[Link]) -> None:
+        """Work on a body that holds the commanded motion.
+
+        Args:
+            model: body with the commanded q, dq and ddq, and root motion.
+            contacts: links that carry the robot; none for a body fixed to the world.
+        """
+        self.model = model
+        self.contacts = contacts
+        self._kinematics = TaskKinematics(model, model.joints, moving_root=True)
+        self.pgain: float | np.ndarray = 0.0
+        self.dgain: float | np.ndarray = 0.0
+
+    def feedforward(self) -> np.ndarray:
+        """Torques of the commanded motion with gravity, joint-id order."""
+        model = self.model
+        pin_model, data = model.model, model.data
+        torques = pin.rnea(pin_model, data, model.pin_q(), model.pin_v(), model.pin_a())
+        if self.contacts:
+            self._kinematics.update()
+            jacobian = np.vstack([self._kinematics.full_jacobian(link) for link in self.contacts])
+            cost = np.tile(
+                [1.0, 1.0, 1.0, TORQUE_COST, TORQUE_COST, TORQUE_COST], len(self.contacts)
+            )
+            # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
+            carried = jacobian[:, :ROOT_NV].T
+            scaled = carried / cost**2
+            wrenches = scaled.T @ np.linalg.solve(scaled @ carried.T, torques[:ROOT_NV])
+            torques = torques - jacobian.T @ wrenches
+        return torques[ROOT_NV:] @ model.tree.joint_map
+
+    def torques(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
+        """Torques at measured q and dq, joint-id order [N m] or [N]."""
+        model = self.model
+        return self.feedforward() + self.pgain * (model.q - q) + self.dgain * (model.dq - dq)
+
+
+MODES = {
+    'velocity': StateFlag.JOINT_VELOCITY,
+    'position': StateFlag.JOINT_DISPLACEMENT,
+    'torque': StateFlag.JOINT_TORQUE,
+}
+# Where the tasks have no solution, the last velocities fade out in this time [s].
+BRAKE_TIME = 0.1
+# How often the explanation of the motion is refreshed [s].
+REPORT_PERIOD = 0.1
+
+
+class TasksController(SimpleController):
+    """Serves tasks under constraints; commands velocities, positions or torques.
+
+    The tasks work on a model of the robot that is moved by what was commanded, or is put to what
+    was measured in each tick.
+    """
+
+    Parameters = TasksParameters
+
+    def configure(self, config: ControllerConfig) -> bool:
+        """Build everything once, so that a mistake in the configuration is told early."""
+        parameters: TasksParameters = config.parameters
+        factory = TaskFactory(config.body.clone(), parameters.groups)
+        for task in factory.make_controller(parameters, 1e-3).all_tasks():
+            make_motion(task, parameters.tasks[task.name].motion)
+        return True
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Make the model and the tasks on it, and enable the joints."""
+        self.io, self.body, self.dt = io, io.body, io.time_step
+        self.parameters: TasksParameters = io.parameters
+        self.model = io.body.clone()
+        self.factory = TaskFactory(self.model, self.parameters.groups)
+        self.tasks = self.factory.make_controller(self.parameters, self.dt)
+        self._measured = self.parameters.state == 'measured'
+        self._output = self.parameters.output
+        self._torques = TorqueOutput(
+            self.model, [self.model.link(name) for name in self.parameters.contacts]
+        )
+        self._set_gains()
+        for joint in self.tasks.joint_group.joints:
+            own = self.body.joint(joint.joint_name)
+            own.actuation_mode = MODES[self._output]
+            io.enable_io(own)
+            io.enable_input(own, StateFlag.JOINT_VELOCITY)
+        if self._measured and not self.body.is_fixed_root:
+            io.enable_input(self.body.root_link, StateFlag.LINK_POSITION)
+        self._motions: list[TargetMotion] = []
+        self._inputs: list[TaskInput] = []
+        for task in self.tasks.all_tasks():
+            part = self.parameters.tasks[task.name]
+            motion = make_motion(task, part.motion)
+            if motion is not None:
+                self._motions.append(motion)
+            self._inputs.append(make_input(io, task, part, self.factory))
+        self._slots = self.tasks.kinematics.joint_slots
+        self._ticks = 0
+        self._report: dict[str, Any] = {}
+        return True
+
+    def control(self) -> bool:
+        """Refresh targets, solve, and command the result."""
+        if self._measured:
+            self._take_state()
+        if self._ticks > 0:
+            for motion in self._motions:
+                motion.step(self._ticks * self.dt)
+        for task_input in self._inputs:
+            task_input.step(self.io.current_time, self.dt)
+        before = self.model.joint_arrays['dq'].copy()
+        result = self.tasks.compute()
+        if result is ControllerResult.NO_SOLUTION:
+            self.tasks.velocity = self.tasks.velocity * max(0.0, 1.0 - self.dt / BRAKE_TIME)
+        self._command(before)
+        if self._ticks % max(1, round(REPORT_PERIOD / self.dt)) == 0:
+            self._explain(result)
+        self._ticks += 1
+        return True
+
+    def _take_state(self) -> None:
+        self.model.q[:] = self.body.q
+        if not self.body.is_fixed_root:
+            self.model.root_link.T = self.body.root_link.T
+
+    def _command(self, before: np.ndarray) -> None:
+        """Move the model by one tick and command the joints."""
+        body, model, slots = self.body, self.model, self._slots
+        velocities = model.joint_arrays['dq']
+        self.tasks.write_velocities(velocities)
+        model.joint_arrays['ddq'][slots] = (velocities[slots] - before[slots]) / self.dt
+        self.tasks.integrate()
+        body.joint_arrays['q_target'][slots] = model.joint_arrays['q'][slots]
+        if self._output == 'velocity':
+            body.joint_arrays['dq_target'][slots] = velocities[slots]
+        elif self._output == 'torque':
+            torques = self._torques.torques(body.q, body.dq)
+            body.u[slots] = torques[slots]
+
+    def update_parameters(self, parameters: TasksParameters) -> None:
+        """Take over switches, gains, weights, selections and limits."""
+        for task in self.tasks.all_tasks():
+            if task.name in parameters.tasks:
+                self.factory.apply_task(task, parameters.tasks[task.name])
+        for name, constraint in self.tasks.constraints.items():
+            if name in parameters.constraints:
+                self.factory.apply_constraint(constraint, parameters.constraints[name])
+        self.parameters = parameters
+        self._set_gains()
+
+    def _set_gains(self) -> None:
+        self._torques.pgain = np.asarray(self.parameters.pgain, dtype=float)
+        self._torques.dgain = np.asarray(self.parameters.dgain, dtype=float)
+
+    def _explain(self, result: ControllerResult) -> None:
+        report: dict[str, Any] = {
+            'result': result.value,
+            'scaling_factor': round(self.tasks.scaling_factor, 6),
+        }
+        self.io.log('scaling_factor', self.tasks.scaling_factor)
+        limits = self.tasks.limitations()
+        report['limited_by'] = ', '.join(
+            f'{item.constraint.name}({item.row}: {item.wanted:.4g} held at {item.bound:.4g})'
+            for item in limits
+        )
+        for name in self.tasks.constraints:
+            held = sum(item.constraint.name == name for item in limits)
+            self.io.log(f'limited_by.{name}', float(held))
+        for task in self.tasks.all_tasks():
+            if task.is_enabled:
+                self.io.log(f'{task.name}.error', task.error)
+                report[f'{task.name}.error'] = float(np.linalg.norm(task.error))
+        self._report = report
+
+    def report(self) -> dict[str, Any]:
+        """Which constraint held the motion back, and how far each task is from its target."""
+        return self._report

@@ -1,0 +1,316 @@
+"""Interpolators between a task's present and its target."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.controllers.tasks.exceptions import UnknownTaskType
+from cnoid_control.parameters import ParameterOutOfRange, parameter
+
+
+class Interpolator(abc.ABC):
+    """Turns the input of a target into its output, tick by tick.
+
+    Attributes:
+        output: value now, shape (size,).
+        goal: value that was asked for, shape (size,).
+    """
+
+    def __init__(self) -> None:
+        """Make an interpolator that has no value yet; `reset` gives it one."""
+        self.output = np.zeros(0)
+        self.goal = np.zeros(0)
+
+    def reset(self, value: np.ndarray) -> None:
+        """Jump to a value and stay there."""
+        self.output = np.array(value, dtype=float)
+        self.goal = self.output.copy()
+        self._restart()
+
+    def set_goal(self, goal: np.ndarray) -> None:
+        """Go to another value from now on."""
+        self.goal = np.array(goal, dtype=float)
+        self._restart()
+
+    def _restart(self) -> None:  # noqa: B027 - most interpolators have nothing to plan
+        """Plan anew from `output` to `goal`."""
+
+    @abc.abstractmethod
+    def step(self, dt: float) -> np.ndarray:
+        """Advance by dt [s] and give the new output."""
+
+
+def polynomial(progress: float, degree: int) -> float:
+    """Blend from 0 to 1 with zero slope (degree 3) and curvature (degree 5) at both ends."""
+    s = min(max(progress, 0.0), 1.0)
+    if degree == 1:
+        return s
+    if degree == 3:
+        return s * s * (3.0 - 2.0 * s)
+    return s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
+
+
+# Largest first and second derivative of each blend over a unit interval.
+PEAK_SLOPE = {1: 1.0, 3: 1.5, 5: 1.875}
+PEAK_CURVATURE = {1: 0.0, 3: 6.0, 5: 10.0 / 3.0**0.5}
+
+
+class IdentityInterpolator(Interpolator):
+    """Output is the goal at once."""
+
+    def step(self, dt: float) -> np.ndarray:
+        """Jump to the goal."""
+        self.output = self.goal
+        return self.output
+
+
+class RateLimiter(Interpolator):
+    """Moves every element towards the goal at no more than a given rate.
+
+    Attributes:
+        max_velocity: largest rate of each element [1/s], > 0.
+    """
+
+    def __init__(self, max_velocity: float | np.ndarray) -> None:
+        """Set the rate, a scalar or one value an element."""
+        super().__init__()
+        self.max_velocity = np.asarray(max_velocity, dtype=float)
+        if not np.all(self.max_velocity > 0.0):
+            raise ParameterOutOfRange('max_velocity', max_velocity, 'it must be > 0')
+
+    def step(self, dt: float) -> np.ndarray:
+        """Advance by at most max_velocity dt."""
+        change = self.max_velocity * dt
+        self.output = self.output + np.clip(self.goal - self.output, -change, change)
+        return self.output
+
+
+class TimedInterpolator(Interpolator):
+    """Reaches each goal in the same time, all elements together, by a polynomial blend.
+
+    Attributes:
+        duration: time from a new goal to its being reached [s].
+    """
+
+    def __init__(self, degree: int, duration: float) -> None:
+        """Choose the shape (degree 1, 3 or 5) and the time [s]."""
+        super().__init__()
+        if not duration > 0.0:
+            raise ParameterOutOfRange('duration', duration, 'it must be > 0')
+        self.degree = degree
+        self.duration = duration
+        self._start = self.output
+        self._elapsed = math.inf
+
+    def _restart(self) -> None:
+        self._start = self.output
+        self._elapsed = 0.0
+
+    def step(self, dt: float) -> np.ndarray:
+        """Advance along the blend."""
+        self._elapsed += dt
+        blend = polynomial(self._elapsed / self.duration, self.degree)
+        self.output = self._start + blend * (self.goal - self._start)
+        return self.output
+
+
+class ConstrainedInterpolator(TimedInterpolator):
+    """Polynomial blend as fast as limits on the first and second derivative allow.
+
+    Attributes:
+        max_velocity: limit of the first derivative of each element, > 0.
+        max_acceleration: limit of the second derivative; infinite for none.
+    """
+
+    def __init__(
+        self,
+        degree: int,
+        max_velocity: float | np.ndarray,
+        max_acceleration: float | np.ndarray = math.inf,
+    ) -> None:
+        """Choose the shape (degree 3 or 5) and the limits, scalars or one value an element."""
+        super().__init__(degree, 1.0)
+        self.max_velocity = np.asarray(max_velocity, dtype=float)
+        self.max_acceleration = np.asarray(max_acceleration, dtype=float)
+        for name in ('max_velocity', 'max_acceleration'):
+            if not np.all(getattr(self, name) > 0.0):
+                raise ParameterOutOfRange(name, getattr(self, name), 'it must be > 0')
+
+    def _restart(self) -> None:
+        super()._restart()
+        distance = np.abs(self.goal - self.output)
+        if not distance.size:
+            return
+        by_velocity = float(np.max(distance * PEAK_SLOPE[self.degree] / self.max_velocity))
+        by_acceleration = math.sqrt(
+            float(np.max(distance * PEAK_CURVATURE[self.degree] / self.max_acceleration))
+        )
+        self.duration = max(by_velocity, by_acceleration, 1e-9)
+
+
+class TimeOptimalInterpolator(Interpolator):
+    """Online trajectory generation by ruckig; a new goal is taken over from the running motion.
+
+    Attributes:
+        max_velocity, max_acceleration, max_jerk: limits of each element's derivatives, > 0.
+        velocity: first derivative of the output now.
+    """
+
+    def __init__(
+        self,
+        max_velocity: float | np.ndarray,
+        max_acceleration: float | np.ndarray,
+        max_jerk: float | np.ndarray = math.inf,
+    ) -> None:
+        """Set the limits, scalars or one value an element."""
+        super().__init__()
+        self.limits = {
+            'max_velocity': np.asarray(max_velocity, dtype=float),
+            'max_acceleration': np.asarray(max_acceleration, dtype=float),
+            'max_jerk': np.asarray(max_jerk, dtype=float),
+        }
+        for name, limit in self.limits.items():
+            if not np.all(limit > 0.0):
+                raise ParameterOutOfRange(name, limit, 'it must be > 0')
+        self.velocity = np.zeros(0)
+        self._plan: Any = None
+
+    def reset(self, value: np.ndarray) -> None:
+        """Jump to a value and stand still there."""
+        self.velocity = np.zeros(len(value))
+        self._acceleration = np.zeros(len(value))
+        super().reset(value)
+
+    def _restart(self) -> None:
+        import ruckig
+
+        size = len(self.goal)
+        problem = ruckig.InputParameter(size)
+        problem.current_position = self.output.tolist()
+        problem.current_velocity = self.velocity.tolist()
+        problem.current_acceleration = self._acceleration.tolist()
+        problem.target_position = self.goal.tolist()
+        for name, limit in self.limits.items():
+            setattr(problem, name, np.broadcast_to(limit, (size,)).tolist())
+        plan = ruckig.Trajectory(size)
+        result = ruckig.Ruckig(size).calculate(problem, plan)
+        if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+            raise ParameterOutOfRange('goal', self.goal.tolist(), f'ruckig says {result}')
+        self._plan = plan
+        self._elapsed = 0.0
+
+    def step(self, dt: float) -> np.ndarray:
+        """Advance along the planned motion."""
+        self._elapsed += dt
+        position, velocity, acceleration = self._plan.at_time(self._elapsed)[:3]
+        self.output = np.array(position)
+        self.velocity = np.array(velocity)
+        self._acceleration = np.array(acceleration)
+        return self.output
+
+
+class WeightedInterpolator(Interpolator):
+    """Output = start + s(weight) (goal - start), s of degree 1, 3 or 5.
+
+    Attributes:
+        weight: in ]0, 1]; 1 is the goal itself.
+    """
+
+    def __init__(self, degree: int, weight: float = 1.0) -> None:
+        """Choose the shape of the blend."""
+        super().__init__()
+        self.degree = degree
+        self.weight = weight
+        self._start = self.output
+
+    @property
+    def weight(self) -> float:
+        """Part of the way that is done, in ]0, 1]."""
+        return self._weight
+
+    @weight.setter
+    def weight(self, value: float) -> None:
+        if not 0.0 < value <= 1.0:
+            raise ParameterOutOfRange('weight', value, 'it must lie in ]0, 1]')
+        self._weight = value
+
+    def _restart(self) -> None:
+        self._start = self.output
+
+    def step(self, dt: float) -> np.ndarray:
+        """Blend by the weight of now."""
+        blend = polynomial(self.weight, self.degree)
+        self.output = self._start + blend * (self.goal - self._start)
+        return self.output
+
+
+DEGREES = {'linear': 1, 'cubic': 3, 'quintic': 5}
+
+
+@dataclass
+class InterpolatorParameters:
+    """Which interpolator a target uses, and its limits."""
+
+    type: str = parameter('identity', 'kind of interpolator')
+    weight: float = parameter(1.0, 'part of the way, linear, cubic and quintic only', maximum=1.0)
+    duration: float = parameter(1.0, 'time to a new goal, *_timed only', unit='s', minimum=0.0)
+    max_velocity: float = parameter(1.0, 'limit of the first derivative', minimum=0.0)
+    max_acceleration: float = parameter(1e9, 'limit of the second derivative', minimum=0.0)
+    max_jerk: float = parameter(1e12, 'limit of the third derivative', minimum=0.0)
+
+
+def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
+    """Interpolator of the kind named.
+
+    Raises:
+        UnknownTaskType: there is no such kind.
+    """
+    kind = parameters.type
+    shape, _, variant = kind.partition('_')
+    degree = DEGREES.get(shape, 0)
+    if kind == 'identity':
+        return IdentityInterpolator()
+    if kind == 'rate_limiter':
+        return RateLimiter(parameters.max_velocity)
+    if kind == 'time_optimal':
+        return TimeOptimalInterpolator(
+            parameters.max_velocity, parameters.max_acceleration, parameters.max_jerk
+        )
+    if degree and not variant:
+        return WeightedInterpolator(degree, parameters.weight)
+    if degree and variant == 'timed':
+        return TimedInterpolator(degree, parameters.duration)
+    if degree > 1 and variant == 'constrained':
+        return ConstrainedInterpolator(
+            degree, parameters.max_velocity, parameters.max_acceleration
+        )
+    raise UnknownTaskType('interpolator', kind, INTERPOLATOR_TYPES)
+
+
+INTERPOLATOR_TYPES = (
+    'identity',
+    *DEGREES,
+    'cubic_constrained',
+    'quintic_constrained',
+    *(f'{shape}_timed' for shape in DEGREES),
+    'rate_limiter',
+    'time_optimal',
+)
+
+__all__ = [
+    'INTERPOLATOR_TYPES',
+    'ConstrainedInterpolator',
+    'IdentityInterpolator',
+    'Interpolator',
+    'InterpolatorParameters',
+    'RateLimiter',
+    'TimeOptimalInterpolator',
+    'TimedInterpolator',
+    'WeightedInterpolator',
+    'make_interpolator',
+]

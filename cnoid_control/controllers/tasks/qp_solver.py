@@ -1,0 +1,197 @@
+"""Strict priorities and weights by quadratic programs, limits as hard constraints."""
+
+from __future__ import annotations
+
+import daqp
+import numpy as np
+
+from cnoid_control.controllers.tasks.constraints import (
+    Constraint,
+    JointConstraint,
+    RowConstraint,
+)
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution
+from cnoid_control.controllers.tasks.task import Task
+
+EQUALITY = 5
+OPTIMAL = 1
+# daqp's stand-in for no bound; it takes infinities too, but not in differences.
+UNBOUNDED = 1e30
+
+
+class QpSolver:
+    """Solves one quadratic program a priority, highest priority (lowest number) first.
+
+    In each level the weighted squared residuals of its tasks are minimised under all constraints;
+    what the levels above have reached is kept exactly. Rows that a task's selection leaves out
+    are free. The velocity of the root is an unknown where the root is free.
+
+    Attributes:
+        damping: weight of the squared velocities themselves, which decides what no task does.
+        rank_tolerance: part of a level's largest direction below which a direction is left to
+            the levels below, so that a singular task does not lock them.
+    """
+
+    moves_root = True
+
+    def __init__(self, damping: float = 1e-6, rank_tolerance: float = 1e-6) -> None:
+        """Set the regularisation."""
+        self.damping = damping
+        self.rank_tolerance = rank_tolerance
+
+    def solve(
+        self, kinematics: TaskKinematics, tasks: list[Task], constraints: list[Constraint]
+    ) -> Solution:
+        """Solve all levels that can be solved."""
+        size = kinematics.num_unknowns
+        lower, upper, matrix, owners = _collect_bounds(kinematics, constraints)
+        kept: np.ndarray | None = None
+        velocity: np.ndarray | None = None
+        result = ControllerResult.SOLUTION_FOUND
+        multipliers: list[np.ndarray] = []
+        levels = sorted({task.priority for task in tasks}) or [0]
+        for level in levels:
+            chosen = [task for task in tasks if task.priority == level]
+            rows, wanted = _stack(kinematics, chosen)
+            hessian = rows.T @ rows
+            hessian.reshape(-1)[:: size + 1] += self.damping + _lm_damping(chosen)
+            answer = _solve_level(
+                hessian, -(rows.T @ wanted), lower, upper, matrix, kept, velocity
+            )
+            if answer is None:
+                if velocity is None:
+                    return Solution(ControllerResult.NO_SOLUTION, np.zeros(size))
+                result = ControllerResult.PARTIAL_SOLUTION_FOUND
+                break
+            velocity, found = answer
+            multipliers.append(found[: len(upper)])
+            if level != levels[-1]:
+                kept = self._keep(kept, rows)
+        assert velocity is not None  # There is at least one level.
+
+        def find_active() -> ActiveRows:
+            return _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
+
+        return Solution(result, velocity, find_active=find_active)
+
+    def desired(self, kinematics: TaskKinematics, tasks: list[Task]) -> np.ndarray:
+        """The same levels without constraints."""
+        return self.solve(kinematics, tasks, []).velocity
+
+    def _keep(self, kept: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
+        """Directions that the levels so far determine, orthonormal rows."""
+        stacked = rows if kept is None else np.vstack([kept, rows])
+        values, vectors = np.linalg.eigh(stacked @ stacked.T)
+        strong = values > self.rank_tolerance * max(values[-1], 1e-300)
+        return (vectors[:, strong] / np.sqrt(values[strong])).T @ stacked
+
+
+def _stack(kinematics: TaskKinematics, tasks: list[Task]) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted rows and wanted velocities of a level's tasks."""
+    total = sum(task.size for task in tasks)
+    rows = np.empty((total, kinematics.num_unknowns))
+    wanted = np.empty(total)
+    start = 0
+    for task in tasks:
+        stop = start + task.size
+        rows[start:stop] = task.jacobian(kinematics)
+        wanted[start:stop] = task.velocity
+        if task.row_scale is not None:
+            rows[start:stop] *= task.row_scale[:, None]
+            wanted[start:stop] *= task.row_scale
+        start = stop
+    return rows, wanted
+
+
+def _lm_damping(tasks: list[Task]) -> float:
+    """Levenberg-Marquardt damping of a level: large while its tasks are far from their targets."""
+    return sum(
+        task.lm_damping * float(task.weight @ (task.velocity * task.velocity))
+        for task in tasks
+        if task.lm_damping
+    )
+
+
+def _collect_bounds(
+    kinematics: TaskKinematics, constraints: list[Constraint]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[Constraint, slice | np.ndarray]]]:
+    """Bounds on the unknowns, then on rows; and which constraint set which."""
+    size = kinematics.num_unknowns
+    lower = np.full(size, -UNBOUNDED)
+    upper = np.full(size, UNBOUNDED)
+    owners: list[tuple[Constraint, slice | np.ndarray]] = []
+    blocks: list[np.ndarray] = []
+    lowers: list[np.ndarray] = []
+    uppers: list[np.ndarray] = []
+    start = size
+    for constraint in constraints:
+        if isinstance(constraint, JointConstraint):
+            index = constraint.unknowns
+            if isinstance(index, slice):
+                np.maximum(lower[index], constraint.lower, out=lower[index])
+                np.minimum(upper[index], constraint.upper, out=upper[index])
+            else:
+                lower[index] = np.maximum(lower[index], constraint.lower)
+                upper[index] = np.minimum(upper[index], constraint.upper)
+            owners.append((constraint, index))
+        elif isinstance(constraint, RowConstraint):
+            rows = constraint.matrix(kinematics)
+            blocks.append(rows)
+            lowers.append(np.maximum(constraint.lower, -UNBOUNDED))
+            uppers.append(np.minimum(constraint.upper, UNBOUNDED))
+            owners.append((constraint, slice(start, start + len(rows))))
+            start += len(rows)
+    # Two constraints may leave nothing between them (braking against a limit that has moved):
+    # the nearest velocity to both is then the only one allowed.
+    crossed = lower > upper
+    if crossed.any():
+        lower[crossed] = upper[crossed] = 0.5 * (lower[crossed] + upper[crossed])
+    matrix = np.vstack(blocks) if blocks else np.zeros((0, size))
+    if blocks:
+        lower, upper = np.concatenate([lower, *lowers]), np.concatenate([upper, *uppers])
+    return lower, upper, matrix, owners
+
+
+def _solve_level(
+    hessian: np.ndarray,
+    gradient: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    matrix: np.ndarray,
+    kept: np.ndarray | None,
+    velocity: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Velocities and multipliers of one level; None where there are none."""
+    sense = None
+    if kept is not None and velocity is not None:
+        reached = kept @ velocity
+        sense = np.zeros(len(upper) + len(reached), dtype=np.int32)
+        sense[len(upper) :] = EQUALITY
+        matrix = np.vstack([matrix, kept])
+        lower = np.concatenate([lower, reached])
+        upper = np.concatenate([upper, reached])
+    found, _, flag, info = daqp.solve(hessian, gradient, matrix, upper, lower, sense)
+    if flag != OPTIMAL or not np.isfinite(found).all():
+        return None
+    return found, np.asarray(info['lam'])
+
+
+def _find_active(
+    owners: list[tuple[Constraint, slice | np.ndarray]],
+    multipliers: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+) -> ActiveRows:
+    """Constraints whose bounds the solution leans on, with their rows."""
+    leaning = multipliers > 1e-9
+    if not leaning.any():
+        return []
+    active = []
+    for constraint, index in owners:
+        # Several constraints may bound one unknown: only the tightest holds it.
+        own = (constraint.lower >= lower[index]) | (constraint.upper <= upper[index])
+        rows = np.flatnonzero(leaning[index] & own)
+        if rows.size:
+            active.append((constraint, rows.tolist()))
+    return active

@@ -1,0 +1,328 @@
+"""TaskSolver: tasks and constraints of one body, solved each tick."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.joint_group import JointGroup
+from cnoid_control.body.signal import Signal
+from cnoid_control.controllers.tasks.constraints import Constraint
+from cnoid_control.controllers.tasks.element import Element
+from cnoid_control.controllers.tasks.exceptions import (
+    DuplicateTask,
+    ForeignTask,
+    UnknownTask,
+    UnknownTaskType,
+)
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.solver import ControllerResult, Limitation, Solution, Solver
+from cnoid_control.controllers.tasks.task import Task
+
+FAMILIES = ('generic', 'joint', 'body')
+KINDS = ('task', 'constraint', 'configuration')
+EVENTS = ('added', 'removed')
+
+
+class TaskCallbacks:
+    """One signal an event, named `<family>_<kind>_<event>`; each is emitted with the element.
+
+    Connect to them (`controller.body_task_added.connect(function)`) to follow what happens to a
+    controller.
+    """
+
+    generic_task_added: Signal
+    generic_task_removed: Signal
+    generic_constraint_added: Signal
+    generic_constraint_removed: Signal
+    generic_configuration_added: Signal
+    generic_configuration_removed: Signal
+    joint_task_added: Signal
+    joint_task_removed: Signal
+    joint_constraint_added: Signal
+    joint_constraint_removed: Signal
+    joint_configuration_added: Signal
+    joint_configuration_removed: Signal
+    body_task_added: Signal
+    body_task_removed: Signal
+    body_constraint_added: Signal
+    body_constraint_removed: Signal
+    body_configuration_added: Signal
+    body_configuration_removed: Signal
+
+    def __init__(self) -> None:
+        """Make all signals."""
+        for family in FAMILIES:
+            for kind in KINDS:
+                for event in EVENTS:
+                    setattr(self, f'{family}_{kind}_{event}', Signal())
+
+    def emit(self, family: str, kind: str, event: str, element: object) -> None:
+        """Emit the signal of an event."""
+        getattr(self, f'{family}_{kind}_{event}')(element)
+
+
+@dataclass
+class Configuration:
+    """A bundle: adding or removing it adds or removes all that is in it.
+
+    Attributes:
+        name: name, unique on the controller.
+        family: what it is about: generic, joint or body.
+        tasks: tasks in it.
+        constraints: constraints in it.
+    """
+
+    name: str
+    family: str = 'generic'
+    tasks: list[Task] = field(default_factory=list)
+    constraints: list[Constraint] = field(default_factory=list)
+
+
+ElementT = TypeVar('ElementT', bound=Element)
+TaskT = TypeVar('TaskT', bound=Task)
+
+
+class TaskSolver(TaskCallbacks):
+    """Finds the velocities of a joint group that serve all tasks and keep all constraints.
+
+    Attributes:
+        body: body whose state is worked from.
+        joint_group: joints that are controlled.
+        period: time between two computations [s].
+        controller_outputs: the primary command of the controlled joints.
+        velocity: of all unknowns at the last solution; the root's six first where it moves.
+        tasks, constraints, configurations: what was added, by name.
+    """
+
+    controller_outputs = StateFlag.JOINT_VELOCITY
+    # Own classes of a derived controller, by the kinds that they stand for.
+    task_types: ClassVar[Mapping[type[Task], type[Task]]] = {}
+
+    def __init__(self, body: Body, joint_group: JointGroup, period: float, solver: Solver) -> None:
+        """Make a controller without tasks.
+
+        Args:
+            body: body whose state is worked from; forward kinematics need not have been run.
+            joint_group: joints that are controlled.
+            period: time between two computations [s].
+            solver: how tasks and constraints become velocities.
+        """
+        super().__init__()
+        self.body = body
+        self.joint_group = joint_group
+        self.period = period
+        self.solver = solver
+        moving_root = solver.moves_root and not body.is_fixed_root
+        self.kinematics = TaskKinematics(body, joint_group.joints, moving_root)
+        self.velocity = np.zeros(self.kinematics.num_unknowns)
+        self.tasks: dict[str, Task] = {}
+        self.constraints: dict[str, Constraint] = {}
+        self.configurations: dict[str, Configuration] = {}
+        self.solution = Solution(ControllerResult.NO_SOLUTION, self.velocity)
+        self._active_tasks: list[Task] = []
+        self._active_constraints: list[Constraint] = []
+        self._stale = True
+
+    # --- what is on it ------------------------------------------------------------------------
+
+    def add_task(self, task: Task) -> Task:
+        """Add a task.
+
+        Raises:
+            DuplicateTask: a task has that name.
+            ForeignTask: it is on another controller.
+        """
+        return self._add(self.tasks, task)
+
+    def create_task(self, kind: type[TaskT], *args: Any, **options: Any) -> TaskT:
+        """Make a task of a kind and add it.
+
+        Args:
+            kind: class of task; where `task_types` has another one for it, that one is made.
+            *args: what its constructor takes.
+            **options: likewise, by name.
+
+        Raises:
+            UnknownTaskType: the kind is a base class that the controller has no class for.
+        """
+        concrete = self.task_types.get(kind, kind)
+        if inspect.isabstract(concrete):
+            known = [one.__name__ for one in self.task_types]
+            raise UnknownTaskType('task', kind.__name__, known)
+        return cast(TaskT, self.add_task(concrete(*args, **options)))
+
+    def add_constraint(self, constraint: Constraint) -> Constraint:
+        """Add a constraint; errors as for `add_task`."""
+        return self._add(self.constraints, constraint)
+
+    def add_configuration(self, configuration: Configuration) -> Configuration:
+        """Add all tasks and constraints of a bundle, or none where one cannot be added."""
+        if configuration.name in self.configurations:
+            raise DuplicateTask('configuration', configuration.name)
+        for task in configuration.tasks:
+            self._check(self.tasks, task)
+        for constraint in configuration.constraints:
+            self._check(self.constraints, constraint)
+        for task in configuration.tasks:
+            self.add_task(task)
+        for constraint in configuration.constraints:
+            self.add_constraint(constraint)
+        self.configurations[configuration.name] = configuration
+        self.emit(configuration.family, 'configuration', 'added', configuration)
+        return configuration
+
+    def remove_task(self, name: str) -> Task:
+        """Take a task away; it can be added again.
+
+        Raises:
+            UnknownTask: there is none of that name.
+        """
+        return self._remove(self.tasks, name, 'task')
+
+    def remove_constraint(self, name: str) -> Constraint:
+        """Take a constraint away; errors as for `remove_task`."""
+        return self._remove(self.constraints, name, 'constraint')
+
+    def remove_configuration(self, name: str) -> Configuration:
+        """Take a bundle away with all that is in it and still there."""
+        if name not in self.configurations:
+            raise UnknownTask('configuration', name, self.configurations)
+        configuration = self.configurations.pop(name)
+        for task in configuration.tasks:
+            if self.tasks.get(task.name) is task:
+                self.remove_task(task.name)
+        for constraint in configuration.constraints:
+            if self.constraints.get(constraint.name) is constraint:
+                self.remove_constraint(constraint.name)
+        self.emit(configuration.family, 'configuration', 'removed', configuration)
+        return configuration
+
+    def _check(self, elements: dict[str, Any], element: Element) -> None:
+        if element.controller is not None:
+            raise ForeignTask(element.element_kind, element.name)
+        if element.name in elements:
+            raise DuplicateTask(element.element_kind, element.name)
+
+    def _add(self, elements: dict[str, Any], element: ElementT) -> ElementT:
+        self._check(elements, element)
+        elements[element.name] = element
+        for part in element.everything():
+            part.controller = self
+            part.restart = True
+        self.forget_active()
+        self.emit(element.family, element.element_kind, 'added', element)
+        return element
+
+    def _remove(self, elements: dict[str, ElementT], name: str, kind: str) -> ElementT:
+        if name not in elements:
+            raise UnknownTask(kind, name, elements)
+        element = elements.pop(name)
+        for part in element.everything():
+            part.controller = None
+        self.forget_active()
+        self.emit(element.family, kind, 'removed', element)
+        return element
+
+    def all_tasks(self) -> list[Task]:
+        """Tasks and subtasks, enabled or not."""
+        return [cast(Task, task) for top in self.tasks.values() for task in top.everything()]
+
+    def forget_active(self) -> None:
+        """Find the enabled tasks and constraints anew: something was added, removed, switched."""
+        self._stale = True
+
+    def _find_active(self) -> None:
+        self._active_tasks = [
+            cast(Task, task) for top in self.tasks.values() for task in top.active()
+        ]
+        self._active_constraints = [
+            cast(Constraint, part) for top in self.constraints.values() for part in top.active()
+        ]
+        self._stale = False
+
+    # --- the computation ----------------------------------------------------------------------
+
+    def compute(self) -> ControllerResult:
+        """Solve for the body's state of now; with NO_SOLUTION the velocities stay as they were."""
+        kinematics = self.kinematics
+        kinematics.update()
+        if self._stale:
+            self._find_active()
+        for task in self._active_tasks:
+            if task.restart:
+                task.restart = False
+                task.on_enable(kinematics)
+                if task.shaper is not None:
+                    task.shaper.reset()
+            task.update(kinematics, self.period)
+            if task.shaper is not None:
+                task.velocity = task.shaper.shape(task.velocity, task.error, self.period)
+            if task.activation < 1.0:
+                task.velocity = task.activation * task.velocity
+        for constraint in self._active_constraints:
+            if constraint.restart:
+                constraint.restart = False
+                constraint.on_enable(kinematics)
+            constraint.update(kinematics, self.period)
+        solution = self.solver.solve(kinematics, self._active_tasks, self._active_constraints)
+        self.solution = solution
+        if solution.result is not ControllerResult.NO_SOLUTION:
+            self.velocity = solution.velocity
+        return solution.result
+
+    def write_velocities(self, target: np.ndarray) -> None:
+        """Put the joint velocities into an array of the body's joint order."""
+        kinematics = self.kinematics
+        target[kinematics.joint_slots] = self.velocity[kinematics.root_unknowns :]
+
+    def integrate(self) -> None:
+        """Move the body by one period at the last velocities, the root too where it moves."""
+        body, kinematics = self.body, self.kinematics
+        q = body.joint_arrays['q']
+        q[kinematics.joint_slots] += self.velocity[kinematics.root_unknowns :] * self.period
+        if kinematics.root_unknowns:
+            root = body.root_link
+            pose = pin.SE3(np.array(root.R), np.array(root.p))
+            moved = pose * pin.exp6(pin.Motion(self.velocity[:6] * self.period))
+            root.R, root.p = moved.rotation, moved.translation
+
+    # --- what it can tell ---------------------------------------------------------------------
+
+    @property
+    def desired_velocity(self) -> np.ndarray:
+        """Velocities of the unknowns that the tasks alone would have given at the last tick."""
+        if self.solution.desired is None:
+            self.solution.desired = self.solver.desired(self.kinematics, self._active_tasks)
+        return self.solution.desired
+
+    @property
+    def scaling_factor(self) -> float:
+        """Part of the desired velocity that was commanded at the last tick, in [0, 1].
+
+        The factor itself with the `sum` solver; the projection on the desired velocity with `qp`.
+        """
+        if self.solution.factor < 1.0 or not self.solution.active:
+            return self.solution.factor
+        desired = self.desired_velocity
+        return float(np.clip(desired @ self.velocity / max(desired @ desired, 1e-300), 0.0, 1.0))
+
+    def limitations(self) -> list[Limitation]:
+        """Which bounds held the last motion back, and what the tasks would have wanted there."""
+        found = []
+        if not self.solution.active:
+            return []
+        desired = self.desired_velocity
+        for constraint, rows in self.solution.active:
+            names = constraint.row_names()
+            wanted = constraint.values(self.kinematics, desired)
+            for row in rows:
+                bound = constraint.upper[row] if wanted[row] > 0.0 else constraint.lower[row]
+                found.append(Limitation(constraint, names[row], float(bound), float(wanted[row])))
+        return found

@@ -1,0 +1,299 @@
+"""ROS processes with fault injection."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import rclpy
+import yaml
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.faults.testbed import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
+from cnoid_control.faults.wire import WireObserver
+from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.transport import reserved_domain
+from cnoid_control.runtime.config import load_config, merge
+from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, GcPause
+
+JOINTS = 29
+# What it starts must not go on without it.
+BOUND_MODULE = 'cnoid_control.faults.child_process'
+DEVICE_TOPICS = {
+    'WaistIMU': 'imu_sensor_broadcaster/imu',
+    'LeftAnkleForceSensor': 'left_ankle_broadcaster/wrench',
+    'RightAnkleForceSensor': 'right_ankle_broadcaster/wrench',
+}
+DEVICE_TYPES = {
+    'WaistIMU': 'sensor_msgs/msg/Imu',
+    'LeftAnkleForceSensor': 'geometry_msgs/msg/WrenchStamped',
+    'RightAnkleForceSensor': 'geometry_msgs/msg/WrenchStamped',
+}
+START_TIMEOUT = 60.0
+SERVICE_TIMEOUT = 60.0
+LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
+
+
+class RigFailed(CnoidControlError):
+    """The processes did not come up."""
+
+
+class DdsRig:
+    """Robot, node and, where asked for, dead-man on a ROS domain of their own.
+
+    Attributes:
+        robot, control, heartbeat: the processes.
+        node: node of this process, to ask and tell with; served by a thread.
+        wire: looks at the commands, and at when what was sent.
+        time_step: control period [s].
+        height: height of SR1's root as the robot tells it [m].
+        notes: what is worth telling of what happened.
+    """
+
+    def __init__(
+        self,
+        heartbeat: bool = False,
+        closed_stdout: bool = False,
+        observed: str = '',
+        changes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Start everything and wait until SR1 has stood for a while.
+
+        Args:
+            heartbeat: whether a dead-man watches the node.
+            closed_stdout: let the node's output go to a device that is always full.
+            observed: name of a device whose messages are timed; none where empty.
+            changes: parameters that are not as shipped, by dotted name.
+
+        Raises:
+            RigFailed: a process ended, or no commands came in time.
+        """
+        self.notes: list[str] = []
+        self.height = 0.0
+        self.heartbeat: subprocess.Popen[bytes] | None = None
+        self._changes = dict(changes or {})
+        self._stack = contextlib.ExitStack()
+        try:
+            self._start(heartbeat, closed_stdout, observed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, heartbeat: bool, closed_stdout: bool, observed: str) -> None:
+        domain = self._stack.enter_context(reserved_domain())
+        self._folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        self._environment = {
+            **os.environ,
+            'ROS_DOMAIN_ID': str(domain),
+            'ROS_LOG_DIR': str(self._folder / 'ros'),
+            'PYTHONUNBUFFERED': '1',
+        }
+        self._write_parameters()
+        self.start_robot()
+        full = '/dev/full' if closed_stdout else ''
+        self.control = self._process('node', 'cnoid_control.ros.node.control_node', output=full)
+        if heartbeat:
+            self.heartbeat = self._process('heartbeat', 'cnoid_control.ros.heartbeat')
+        self._make_node(domain, observed)
+        self.wait_for(lambda: self.wire.commands.count > 2000 or self.is_disturbed)
+        if heartbeat:
+            self.wait_for(lambda: 'watching' in self.log('heartbeat') or self.is_disturbed)
+
+    def _write_parameters(self) -> None:
+        config = load_config('sr1_pd')
+        self.time_step = config.time_step
+        values = merge(
+            config.values,
+            {
+                'controller': FAULTY_CONTROLLER,
+                'faulty_controller.devices': list(DEVICE_TOPICS),
+                'devices': DEVICE_TOPICS,
+                **self._changes,
+            },
+        )
+        self._parameters = self._folder / 'parameters.yaml'
+        self._parameters.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
+
+    def _process(
+        self, name: str, module: str, *words: str, output: str = ''
+    ) -> subprocess.Popen[bytes]:
+        words = ('--ros-args', '--params-file', str(self._parameters), *words)
+        with open(output or self._folder / f'{name}.log', 'ab') as log:
+            process = subprocess.Popen(
+                [sys.executable, '-m', BOUND_MODULE, str(os.getpid()), module, *words],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
+            )
+        self._stack.callback(_end, process)
+        return process
+
+    def start_robot(self) -> None:
+        """Start the robot's process: less urgent than those that stop it, more than all others.
+
+        It waits for nobody, as a real one.
+        """
+        priority = f'realtime_priority:={DEFAULT_PRIORITY - 10}'
+        words = ('-p', 'pacing:=free', '-p', priority)
+        self.robot = self._process('robot', 'cnoid_control.faults.faulty_robot', *words)
+
+    def _make_node(self, domain: int, observed: str) -> None:
+        from nav_msgs.msg import Odometry
+        from std_msgs.msg import String
+
+        context = Context()
+        rclpy.init(context=context, domain_id=domain)
+        self._stack.callback(rclpy.try_shutdown, context=context)
+        self.node = Node('fault_injector', context=context, enable_rosout=False)
+        self.node.create_subscription(Odometry, 'cnoid_control_mujoco/root', self._see, 1)
+        self._fault = self.node.create_publisher(String, 'fault', 1)
+        self._caller = ServiceCaller('fault_injector', '/', context)
+        self._stack.callback(self._caller.close)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(self.node)
+
+        stop = threading.Event()
+
+        def serve() -> None:
+            while not stop.is_set():
+                executor.spin_once(timeout_sec=0.05)
+
+        topics = {DEVICE_TOPICS[observed]: DEVICE_TYPES[observed]} if observed else {}
+        self.wire = WireObserver(self.node, JOINTS, MAX_EFFORT, self.time_step, topics)
+        self._stack.callback(self.wire.close)
+        # Who looks on is busy: without this a call to the node would wait for it again and again.
+        rest = GcPause()
+        rest.begin()
+        self._stack.callback(rest.end)
+        thread = threading.Thread(target=serve, name='fault injector', daemon=True)
+        thread.start()
+        self._stack.callback(thread.join)
+        self._stack.callback(stop.set)
+
+    def _see(self, message: Any) -> None:
+        self.height = message.pose.pose.position.z
+
+    # --- what can be done to it ---------------------------------------------------------------
+
+    def corrupt(self, fault: str) -> None:
+        """Have the robot corrupt its joint states."""
+        from std_msgs.msg import String
+
+        self.wait_for(lambda: self._fault.get_subscription_count() > 0)
+        self._fault.publish(String(data=fault))
+
+    def set_parameter(self, name: str, value: Any) -> Any:
+        """Set a parameter of the node; the result."""
+        from rcl_interfaces.srv import SetParameters
+
+        parameter = Parameter(name, value=value).to_parameter_msg()
+        answer = self._caller.call(
+            SetParameters,
+            '/cnoid_control/set_parameters',
+            SetParameters.Request(parameters=[parameter]),
+            SERVICE_TIMEOUT,
+        )
+        return answer.results[0]
+
+    def deactivate(self, *controllers: str) -> None:
+        """Have controller_manager deactivate controllers, as somebody else might."""
+        from controller_manager_msgs.srv import SwitchController
+
+        request = SwitchController.Request(deactivate_controllers=list(controllers), strictness=2)
+        service = '/controller_manager/switch_controller'
+        answer = self._caller.call(SwitchController, service, request, SERVICE_TIMEOUT)
+        if not answer.ok:
+            raise RigFailed(f'{controllers} were not deactivated')
+
+    def active_controllers(self) -> list[str]:
+        """Names of the controllers that controller_manager has active."""
+        manager = ControllerManager('/controller_manager', self._caller)
+        return [name for name, state in manager.states().items() if state.state == 'active']
+
+    def trigger(self, service: str) -> Any:
+        """Call a std_srvs/Trigger service of the node; the answer."""
+        from std_srvs.srv import Trigger
+
+        return self._caller.call(
+            Trigger, f'/cnoid_control/{service}', Trigger.Request(), SERVICE_TIMEOUT
+        )
+
+    # --- what came of it ----------------------------------------------------------------------
+
+    def log(self, name: str) -> str:
+        """What a process has written so far."""
+        path = self._folder / f'{name}.log'
+        return path.read_text(errors='replace') if path.exists() else ''
+
+    def when(self, name: str, words: str) -> tuple[float, str]:
+        """Time and text of the first log line with these words; 0 and nothing for none."""
+        for line in self.log(name).splitlines():
+            found = LOG_LINE.search(line)
+            if found is not None and words in found.group(2):
+                return float(found.group(1)), found.group(2)
+        return 0.0, ''
+
+    def injected(self, name: str) -> float:
+        """When a process injected a fault into itself, by the clock on the wall [s]; 0: never."""
+        found = re.findall(r'injected.* at (\d+)', self.log(name))
+        return int(found[-1]) * 1e-9 if found else 0.0
+
+    @property
+    def disturbance(self) -> str:
+        """Why the robot was stopped; empty while it was not."""
+        return self.when('node', 'safe state')[1] or self.when('heartbeat', 'robot is stopped')[1]
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether the robot was stopped already: the machine has stalled for too long."""
+        return bool(self.disturbance)
+
+    @property
+    def stands(self) -> bool:
+        """Whether SR1 is on its feet."""
+        return self.height > STANDING_HEIGHT
+
+    def wait_for(self, condition: Callable[[], bool], timeout: float = START_TIMEOUT) -> None:
+        """Wait for something.
+
+        Raises:
+            RigFailed: it did not come to hold in time.
+        """
+        deadline = time.monotonic() + timeout
+        while not condition():
+            log = self.log('node')
+            if time.monotonic() > deadline or 'cannot configure' in log:
+                raise RigFailed(
+                    f'nothing came in {timeout:g} s; the node says:\n{self.log("node")}'
+                )
+            time.sleep(0.005)
+
+    def close(self) -> None:
+        """End everything."""
+        self._stack.close()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=5.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,96 @@
+"""A controller that fails on demand."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.controllers.sr1.minimum import DGAIN, PGAIN
+from cnoid_control.parameters import parameter
+from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
+
+FAULTS = ('none', 'raise', 'hang_50_ms', 'hang_for_ever', 'loop_for_ever', 'nan', 'huge')
+
+
+@dataclass
+class FaultyControllerParameters:
+    """Options of FaultyController."""
+
+    fault: str = parameter('none', 'what goes wrong in the next tick', choices=FAULTS)
+    gain: float = parameter(1.0, 'factor of the gains', minimum=0.5, maximum=2.0)
+    devices: list[str] = parameter([], 'devices that are read')
+    fail: str = parameter(
+        '', 'phase that fails', choices=('', 'configure', 'initialize', 'start', 'control')
+    )
+
+
+class FaultyController(SimpleController):
+    """Holds the posture by joint torques until `fault` is set; `injected` is when it struck."""
+
+    Parameters = FaultyControllerParameters
+
+    def configure(self, config: Any) -> bool:
+        """Fail where that is asked for."""
+        self.options = config.parameters
+        return self._pass('configure')
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Command torques, read angles and devices, and remember the posture."""
+        self.options = io.parameters
+        self.injected = 0.0
+        self.os = io.os
+        self.body, self.dt = io.body, io.time_step
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
+            io.enable_io(joint)
+        for device in self.body.devices:
+            if device.name in self.options.devices:
+                io.enable_input(device)
+        self.q_ref = self.body.q.copy()
+        self.q_old = self.q_ref.copy()
+        # It stays as it is: who looks at the commands sees by it that another one commands.
+        self.body.q_target[:] = self.q_ref
+        return self._pass('initialize')
+
+    def start(self) -> bool:
+        """Fail where that is asked for."""
+        return self._pass('start')
+
+    def _pass(self, phase: str) -> bool:
+        if self.options.fail == phase:
+            raise RuntimeError(f'told to fail in {phase}')
+        return True
+
+    def control(self) -> bool:
+        """One tick of PD control, or a fault."""
+        self._pass('control')
+        q = self.body.q
+        dq = (q - self.q_old) / self.dt
+        self.body.u[:] = self.options.gain * ((self.q_ref - q) * PGAIN - dq * DGAIN)
+        self.q_old[:] = q
+        if self.options.fault != 'none':
+            self._break(self.options.fault)
+        return True
+
+    def _break(self, fault: str) -> None:
+        if not self.injected:
+            self.injected = time.monotonic()
+            print(f'injected {fault} at {time.time_ns()}', file=self.os)
+        if fault == 'raise':
+            raise RuntimeError('told to raise')
+        if fault == 'hang_50_ms':
+            self.options = FaultyControllerParameters(devices=self.options.devices)
+            time.sleep(0.05)
+        while fault == 'loop_for_ever':
+            pass
+        while fault == 'hang_for_ever':
+            time.sleep(1e6)
+        if fault in ('nan', 'huge'):
+            self.body.u[:] = np.nan if fault == 'nan' else 1e9
+
+    def update_parameters(self, parameters: FaultyControllerParameters) -> None:
+        """Take over what is to go wrong."""
+        self.options = parameters

@@ -1,0 +1,1 @@
+"""Embedded physics with MuJoCo."""

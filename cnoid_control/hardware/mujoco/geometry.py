@@ -1,0 +1,224 @@
+"""Collision and visual geometry for MuJoCo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.body.description import (
+    BodyDescription,
+    Box,
+    Capsule,
+    Cone,
+    Cylinder,
+    LinkDescription,
+    Material,
+    Mesh,
+    Shape,
+    Sphere,
+)
+from cnoid_control.body.formats.mesh import Triangles, cone_mesh, read_mesh
+from cnoid_control.hardware.exceptions import SimulationModelError, UnknownCollision
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters, ObjectParameters
+
+# Collision bits: the world (floor, things) and the robot collide with each other; things also
+# among themselves, the robot's links only where self-collision is on.
+WORLD_BIT, ROBOT_BIT, SELF_BIT = 1, 2, 4
+
+# Geom groups: MuJoCo draws 0 to 2 by default, so what only collides is not seen.
+SEEN_GROUP, UNSEEN_GROUP = 1, 3
+
+# A contact takes the friction of the geom with the higher priority.
+ROBOT_PRIORITY, FLOOR_PRIORITY = 1, 2
+
+# More triangles than this MuJoCo does not read from an .stl file.
+STL_FACES = 200_000
+
+
+def quaternion(rotation: np.ndarray) -> np.ndarray:
+    """MuJoCo's quaternion w x y z of a rotation matrix."""
+    x, y, z, w = pin.Quaternion(np.asarray(rotation)).coeffs()
+    return np.array([w, x, y, z])
+
+
+class GeometryBuilder:
+    """Adds geoms to a MuJoCo spec."""
+
+    def __init__(
+        self, spec: mujoco.MjSpec, description: BodyDescription, parameters: MujocoParameters
+    ) -> None:
+        """Check the collision list against the model.
+
+        Raises:
+            UnknownCollision: an entry selects nothing.
+        """
+        self._spec = spec
+        self._name = description.name
+        self._materials = description.materials
+        self._parameters = parameters
+        known: dict[str, None] = {}
+        for link in description.links:
+            for shape in link.shapes:
+                if shape.collision:
+                    known.update(dict.fromkeys(_selectors(link, shape)))
+        for selector in parameters.collision:
+            if selector not in known:
+                raise UnknownCollision(selector, known)
+
+    def add_floor(self) -> None:
+        """Add the plane z = 0."""
+        parameters = self._parameters
+        friction = parameters.friction
+        self._spec.add_texture(
+            name='floor',
+            type=mujoco.mjtTexture.mjTEXTURE_2D,
+            builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
+            rgb1=[0.75, 0.77, 0.8],
+            rgb2=[0.6, 0.63, 0.67],
+            width=128,
+            height=128,
+        )
+        material = self._spec.add_material(name='floor', texrepeat=[1.0, 1.0], texuniform=True)
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = 'floor'
+        self._spec.worldbody.add_geom(
+            name='floor',
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            size=[0.0, 0.0, 1.0],
+            material='floor',
+            contype=WORLD_BIT,
+            conaffinity=WORLD_BIT | ROBOT_BIT,
+            friction=[friction or Material().friction, 0.005, 0.0001],
+            priority=FLOOR_PRIORITY if friction > 0.0 else 0,
+            solref=[parameters.contact_time_constant, 1.0],
+        )
+
+    def add_shapes(self, body: mujoco.MjsBody, link: LinkDescription) -> None:
+        """Add the shapes of a link that are seen or collide."""
+        chosen = self._parameters.collision
+        for shape in link.shapes:
+            collides = shape.collision and (
+                not chosen or any(name in chosen for name in _selectors(link, shape))
+            )
+            if collides or shape.visual:
+                self._add_shape(body, link, shape, collides)
+
+    def _add_shape(
+        self, body: mujoco.MjsBody, link: LinkDescription, shape: Shape, collides: bool
+    ) -> None:
+        material = self._materials.get(link.material, Material())
+        own = SELF_BIT if self._parameters.self_collision else 0
+        geom = body.add_geom(
+            pos=shape.translation,
+            quat=quaternion(shape.rotation),
+            rgba=shape.color,
+            group=SEEN_GROUP if shape.visual else UNSEEN_GROUP,
+            contype=ROBOT_BIT | own if collides else 0,
+            conaffinity=WORLD_BIT | own if collides else 0,
+            friction=[material.friction, 0.005, 0.0001],
+            priority=ROBOT_PRIORITY,
+            solref=[self._parameters.contact_time_constant, 1.0],
+            # The masses are those of the links: what only has a shape weighs nothing.
+            density=0.0,
+        )
+        self._set_geometry(geom, shape)
+
+    def _set_geometry(self, geom: mujoco.MjsGeom, shape: Shape) -> None:
+        solid = shape.geometry
+        if isinstance(solid, Box):
+            geom.type = mujoco.mjtGeom.mjGEOM_BOX
+            geom.size = [edge / 2.0 for edge in solid.size]
+        elif isinstance(solid, Sphere):
+            geom.type = mujoco.mjtGeom.mjGEOM_SPHERE
+            geom.size = [solid.radius, 0.0, 0.0]
+        elif isinstance(solid, Cylinder):
+            geom.type = mujoco.mjtGeom.mjGEOM_CYLINDER
+            geom.size = [solid.radius, solid.length / 2.0, 0.0]
+        elif isinstance(solid, Capsule):
+            geom.type = mujoco.mjtGeom.mjGEOM_CAPSULE
+            geom.size = [solid.radius, solid.length / 2.0, 0.0]
+        else:
+            geom.type = mujoco.mjtGeom.mjGEOM_MESH
+            geom.meshname = self._add_mesh(solid)
+
+    def _add_mesh(self, solid: Mesh | Cone) -> str:
+        mesh = self._spec.add_mesh(name=f'mesh_{len(self._spec.meshes)}')
+        # Masses do not come from shapes, so meshes need not enclose a volume.
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+        if isinstance(solid, Cone):
+            solid = cone_mesh(solid)
+        if solid.path and _is_known_format(Path(solid.path)):
+            mesh.file = solid.path
+            mesh.scale = solid.scale
+        elif solid.path:
+            vertices, faces = self._read(solid.path)
+            mesh.uservert = vertices.ravel().tolist()
+            mesh.userface = faces.ravel().tolist()
+            mesh.scale = solid.scale
+        else:
+            mesh.uservert = list(solid.vertices)
+            mesh.userface = list(solid.triangles)
+            mesh.scale = solid.scale
+        return mesh.name
+
+    def _read(self, path: str) -> Triangles:
+        try:
+            return read_mesh(path)
+        except ValueError as error:
+            raise SimulationModelError(self._name, str(error)) from error
+
+    def add_object(self, name: str, thing: ObjectParameters) -> None:
+        """Add a thing to the world; one with mass can be moved."""
+        body = self._spec.worldbody.add_body(
+            name=f'object/{name}',
+            pos=thing.position,
+            quat=quaternion(pin.rpy.rpyToMatrix(*thing.rpy)),
+        )
+        if thing.mass > 0.0:
+            body.add_freejoint()
+        kinds = {
+            'box': mujoco.mjtGeom.mjGEOM_BOX,
+            'sphere': mujoco.mjtGeom.mjGEOM_SPHERE,
+            'cylinder': mujoco.mjtGeom.mjGEOM_CYLINDER,
+        }
+        # MuJoCo takes half of every length, but a radius as it is.
+        halves = {'box': (0.5, 0.5, 0.5), 'sphere': (1.0,), 'cylinder': (1.0, 0.5)}[thing.shape]
+        body.add_geom(
+            type=kinds[thing.shape],
+            size=_padded([a * b for a, b in zip(thing.size, halves, strict=False)]),
+            rgba=thing.color,
+            mass=thing.mass,
+            group=SEEN_GROUP,
+            contype=WORLD_BIT,
+            conaffinity=WORLD_BIT | ROBOT_BIT,
+            friction=[thing.friction, 0.005, 0.0001],
+            solref=[self._parameters.contact_time_constant, 1.0],
+        )
+
+
+def _selectors(link: LinkDescription, shape: Shape) -> list[str]:
+    """Entries of the collision list that select this shape."""
+    kind = type(shape.geometry).__name__.lower()
+    names = [link.name, f'{link.name}/{kind}']
+    if shape.name:
+        names.append(f'{link.name}/{shape.name}')
+    return names
+
+
+def _is_known_format(path: Path) -> bool:
+    """Whether MuJoCo reads a mesh file by itself: .obj, .msh and binary .stl."""
+    suffix = path.suffix.lower()
+    if suffix != '.stl':
+        return suffix in ('.obj', '.msh')
+    with path.open('rb') as stream:
+        head = stream.read(84)
+    # A header of 80 bytes and the number of triangles, each of 50 bytes.
+    triangles = int.from_bytes(head[80:], 'little')
+    return 0 < triangles <= STL_FACES and path.stat().st_size == 84 + 50 * triangles
+
+
+def _padded(values: Sequence[float]) -> list[float]:
+    return [*values, 0.0, 0.0, 0.0][:3]

@@ -1,0 +1,279 @@
+"""Robot in embedded MuJoCo physics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+
+import mujoco
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
+from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch, UnknownDevice
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.mujoco.joints import JointCommands, TrackCommands
+from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
+from cnoid_control.hardware.mujoco.model import MujocoModel
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
+from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
+
+DIVERGENCE = {
+    'a command': mujoco.mjtWarning.mjWARN_BADCTRL,
+    'a position': mujoco.mjtWarning.mjWARN_BADQPOS,
+    'a velocity': mujoco.mjtWarning.mjWARN_BADQVEL,
+    'an acceleration': mujoco.mjtWarning.mjWARN_BADQACC,
+}
+
+# Names of the joints' own sensors in the options.
+JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
+
+Call = Callable[[], object]
+
+logger = logging.getLogger(__name__)
+# Otherwise MuJoCo writes its warnings to a file of its own in the current folder.
+mujoco.set_mju_user_warning(logger.warning)
+
+
+class MujocoHardware:
+    """MuJoCo as the robot on the other end of the loop.
+
+    `read` runs the physics of one tick (but the first one, which gives the initial state) and
+    takes the new state over; `write` takes the commands over. Positions, velocities and gyros are
+    those at `time`; accelerations, efforts, forces and contacts are those of the physics step
+    that led there.
+
+    Attributes:
+        name: 'mujoco'.
+        body: the robot's state and the commands for it.
+        time_step: control period [s].
+        time: time of the last state read [s].
+        model, data: MuJoCo's own, for whoever wants to look.
+    """
+
+    name = 'mujoco'
+
+    def __init__(self, body: Body, parameters: MujocoParameters, time_step: float) -> None:
+        """Build the simulation in the body's present state.
+
+        Args:
+            body: the robot, in the posture and at the place where it starts.
+            parameters: options.
+            time_step: control period [s].
+
+        Raises:
+            HardwareError: the robot cannot be simulated with these options.
+        """
+        self.body = body
+        self.parameters = parameters
+        self.time_step = time_step
+        self.time = 0.0
+        physics_step = parameters.time_step or time_step
+        self._steps = round(time_step / physics_step)
+        if self._steps < 1 or abs(self._steps * physics_step - time_step) > 1e-9:
+            raise TimeStepMismatch(time_step, physics_step)
+        self._mapping = MujocoModel(body, parameters, physics_step)
+        self.model = self._mapping.model
+        self.data = mujoco.MjData(self.model)
+        self._commands = JointCommands(self._mapping, self.data, body, parameters)
+        self._inputs = LinkInputs(self._mapping, self.data, body)
+        self._outputs = LinkOutputs(self._mapping, self.data, body)
+        self._tracks = TrackCommands(self._mapping, self.data, body)
+        self._sensors = MotionSensors(self._mapping, self.data, body, parameters, time_step)
+        self._lights = Lights(self._mapping, self.data, body)
+        self._maker = CameraRenderer(self._mapping, self.data, self._lights, parameters)
+        self._vision = VisionSensors(body, self._maker, parameters.seed)
+        self._request = IORequest()
+        self._initial = body.save_state()
+        self._tick = 0
+        self._fresh = True
+        self._bind()
+        for name in parameters.sensors:
+            if name not in (known := [*JOINT_SENSORS, *(d.name for d in body.devices)]):
+                raise UnknownDevice(name, known)
+
+    def _bind(self) -> None:
+        """Prepare the calls that take the state over: in each tick they are only made."""
+        data, mapping, body = self.data, self._mapping, self.body
+        arrays = body.joint_arrays
+        self._qpos, self._qvel = data.qpos, data.qvel
+        self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
+        self._bad_command = data.warning[int(mujoco.mjtWarning.mjWARN_BADCTRL)]
+        self._bad_acceleration = data.warning[int(mujoco.mjtWarning.mjWARN_BADQACC)]
+        if mapping.free_root:
+            # MuJoCo's quaternion is w x y z, the body's x y z w.
+            root = np.array([0, 1, 2, 4, 5, 6, 3])
+            self._take_q: Call = self._gather(
+                data.qpos, np.concatenate([root, mapping.qpos]), body.configuration, root.size
+            )
+        else:
+            self._take_q = self._gather(data.qpos, mapping.qpos, arrays['q'])
+        self._take_dq = self._gather(data.qvel, mapping.dofs, arrays['dq'])
+        self._take_root: list[Call] = []
+        if mapping.free_root:
+            root_link = mapping.links[0]
+            v, w = body.root_motion
+            self._take_root = [
+                partial(body.set_root_axes, data.xmat[root_link].reshape(3, 3)),
+                partial(v.__setitem__, Ellipsis, data.qvel[:3]),
+                # The first three numbers of cvel are the angular velocity in world axes.
+                partial(w.__setitem__, Ellipsis, data.cvel[root_link, :3]),
+            ]
+
+    def _gather(
+        self, source: np.ndarray, addresses: np.ndarray, target: np.ndarray, ahead: int = 0
+    ) -> Call:
+        """Call that copies from addresses; `target` begins with `ahead` values, then the slots."""
+        if addresses.size == target.size:
+            return partial(source.take, addresses, None, target, 'clip')
+        # There are holes in the joint ids.
+        rows = np.concatenate([np.arange(ahead), ahead + self._mapping.slots])
+
+        def scatter() -> None:
+            target[rows] = source[addresses]
+
+        return scatter
+
+    def open(self, request: IORequest) -> None:
+        """Set up what is read and commanded; called again, it changes that while running.
+
+        The commands that the body holds now act from the first physics step on.
+
+        Raises:
+            HardwareError: a channel does not exist.
+        """
+        if self._tick == 0:
+            self._initial = self.body.save_state()
+            self._set_state()
+        known = [device.name for device in self.body.devices]
+        for name in request.devices:
+            if name not in known:
+                raise UnknownDevice(name, known)
+        self._request = request
+        self._commands.open(request)
+        self._outputs.open(request)
+        self._tracks.open(request)
+        self._inputs.open(request)
+        self._sensors.open(request.devices)
+        self._vision.open(request.devices, self.time)
+        self._enable_sensors(self._inputs.reads_acceleration or self._sensors.active)
+        self._compile(request)
+        mujoco.mj_forward(self.model, self.data)
+        self._inputs.take_forces()
+        for call in self._after:
+            call()
+
+    def _compile(self, request: IORequest) -> None:
+        """List the calls of a tick, so that what was not requested costs nothing."""
+        outputs, inputs, commands = self._outputs, self._inputs, self._commands
+        flags = StateFlag.NONE
+        for flag in request.inputs.values():
+            flags |= flag
+        data, mapping, values = self.data, self._mapping, self._joint_values
+        before: list[Call] = []
+        between: list[Call] = [commands.integrate] if commands.integrates else []
+        forces = [inputs.take_forces] if inputs.reads_forces else []
+        # At the end of a tick's physics: what belongs to it, then the commands for the next.
+        at_end: list[Call] = [*between, *forces, *commands.latches]
+        self._writes: list[Call] = list(commands.writes)
+        for channel in (outputs, self._tracks):
+            if channel.active:
+                before.append(channel.apply)
+                at_end.append(channel.latch)
+                self._writes.append(channel.write)
+        # A step is split so that kinematics and sensors are up to date when it is over: step2
+        # ends it with the controls, step1 begins the next one.
+        begin = partial(mujoco.mj_step1, self.model, data)
+        end = partial(mujoco.mj_step2, self.model, data)
+        self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
+        if flags & StateFlag.JOINT_ACCELERATION:
+            self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))
+        if flags & StateFlag.JOINT_EFFORT:
+            self._after.append(self._gather(data.qfrc_actuator, mapping.dofs, values['u']))
+        for name, errors in self.parameters.sensors.items():
+            if name in values:
+                self._after.append(self._disturb(name, errors))
+        if inputs.reads_motion:
+            self._after.append(inputs.take_motion)
+        if self._sensors.active:
+            self._after.append(self._sensors.take)
+        whole_step: list[Call] = [*before, end, *between, begin]
+        self._calls: list[Call] = [*whole_step * (self._steps - 1), *before, end, *at_end, begin]
+        self._calls += self._after
+        if self._vision.active:
+            self._calls.append(self._look)
+
+    def _disturb(self, name: str, errors: DisturbanceParameters) -> Call:
+        """Call that makes one of the joints' own sensors err."""
+        values = self._joint_values[name]
+        disturbance = Disturbance(name, values.size, errors, self.time_step, self.parameters.seed)
+
+        def disturb() -> None:
+            values[:] = disturbance.apply(values)
+
+        return disturb
+
+    def _enable_sensors(self, enabled: bool) -> None:
+        """Let MuJoCo evaluate its sensors, and with them the accelerations of links, or not."""
+        disable = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+        if enabled:
+            self.model.opt.disableflags &= ~disable
+        else:
+            self.model.opt.disableflags |= disable
+
+    def reset(self) -> None:
+        """Go back to the state and the time at the start; the next read gives that state."""
+        self.body.restore_state(self._initial)
+        mujoco.mj_resetData(self.model, self.data)
+        self._set_state()
+        self._tick = 0
+        self.time = 0.0
+        self._fresh = True
+        self.open(self._request)
+
+    def _set_state(self) -> None:
+        """Put the simulation into the body's state."""
+        mapping, body, root = self._mapping, self.body, self.body.root_link
+        if mapping.free_root:
+            self._qpos[:3] = root.p
+            self._qpos[3:7] = np.roll(body.pin_q()[3:7], 1)
+            self._qvel[:3] = root.v
+            self._qvel[3:6] = root.R.T @ root.w
+        else:
+            self.model.body_pos[mapping.links[0]] = root.p
+            self.model.body_quat[mapping.links[0]] = np.roll(body.pin_q()[3:7], 1)
+        self._qpos[mapping.qpos] = body.joint_arrays['q'][mapping.slots]
+        self._qvel[mapping.dofs] = body.joint_arrays['dq'][mapping.slots]
+
+    def read(self) -> bool:
+        """Run the physics of a tick and take the state over."""
+        if self._fresh:
+            self._fresh = False
+            self._look()
+            return True
+        self._tick += 1
+        self.time = self._tick * self.time_step
+        for call in self._calls:
+            call()
+        if self._bad_acceleration.number or self._bad_command.number:
+            self._report_divergence()
+        return True
+
+    def _look(self) -> None:
+        self._vision.take(self.time)
+
+    def _report_divergence(self) -> None:
+        for what, kind in DIVERGENCE.items():
+            if self.data.warning[int(kind)].number:
+                raise SimulationDiverged(what, self.time)
+
+    def write(self) -> None:
+        """Take the body's commands over."""
+        for call in self._writes:
+            call()
+
+    def close(self) -> None:
+        """Free what draws pictures."""
+        self._maker.close()

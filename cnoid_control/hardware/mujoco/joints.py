@@ -1,0 +1,336 @@
+"""Joint commands in MuJoCo: efforts, servos, tracks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import mujoco
+import numpy as np
+
+from cnoid_control.body import Body, JointType, StateFlag
+from cnoid_control.hardware.exceptions import UnsupportedChannel
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.mujoco.model import MujocoModel
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+
+COMMAND_OF_MODE = {
+    StateFlag.JOINT_EFFORT: 'u',
+    StateFlag.JOINT_DISPLACEMENT: 'q_target',
+    StateFlag.JOINT_VELOCITY: 'dq_target',
+}
+
+# Share of the step's stability bound that a servo's stiffness may take.
+SERVO_MARGIN = 0.5
+
+Call = Callable[[], object]
+
+
+class JointCommands:
+    """Moves the joint commands of a body to the actuators.
+
+    Every joint has one actuator; its gains make it a motor (effort), a position servo
+    (displacement), a position servo whose target is the integral of the commanded velocity, or
+    a PID actuator (all three at once).
+    A command written in tick k acts in the physics of tick k + 1, or of tick k where the link is
+    in no-delay mode.
+
+    Attributes:
+        writes: calls that take over the body's commands; those in no-delay mode act from then on.
+        latches: calls that let the others act from then on, made when a tick is over.
+    """
+
+    def __init__(
+        self,
+        mapping: MujocoModel,
+        data: mujoco.MjData,
+        body: Body,
+        parameters: MujocoParameters,
+    ) -> None:
+        """Attach to a simulation; nothing is actuated before `open`."""
+        self._model = mapping.model
+        self._mapping = mapping
+        self._data = data
+        self._ctrl = data.ctrl
+        self._body = body
+        self._step = mapping.model.opt.timestep
+        self._stiffness, self._damping = _servo_gains(mapping, parameters)
+        self._command = np.zeros(mapping.slots.size)
+        self._velocity = np.zeros(0, dtype=np.intp)
+        self._pid: PidActuators | None = None
+        self.writes: list[Call] = []
+        self.latches: list[Call] = []
+
+    def open(self, request: IORequest) -> None:
+        """Set the actuators up for the requested modes and take over the present commands.
+
+        Raises:
+            UnsupportedChannel: a joint is to be commanded by something it has no actuator for.
+        """
+        modes = self._modes(request)
+        slots = self._mapping.slots
+        self._set_gains(modes)
+        self.writes, self.latches = [], []
+        for mode, name in COMMAND_OF_MODE.items():
+            rows = np.flatnonzero(modes == mode)
+            if rows.size:
+                commands = self._body.joint_arrays[name]
+                self.writes.append(copying(self._command, rows, commands, slots[rows]))
+        # Velocity servos hold a target position of their own.
+        self._velocity = np.flatnonzero(modes == StateFlag.JOINT_VELOCITY)
+        self._target = self._body.joint_arrays['q'][slots[self._velocity]]
+        self._rate = np.zeros(self._velocity.size)
+        low, high = self._model.jnt_range[self._model.actuator_trnid[self._velocity, 0]].T
+        limited = self._model.jnt_limited[self._model.actuator_trnid[self._velocity, 0]] > 0
+        self._target_low = np.where(limited, low, -np.inf)
+        self._target_high = np.where(limited, high, np.inf)
+        names = [self._body.all_joints[slot].name for slot in slots]
+        at_once = np.array([name in request.no_delay for name in names], dtype=bool)
+        pid = modes == StateFlag.JOINT_PID
+        commanded = (modes != 0) & ~pid
+        self._add_apply(self.latches, np.flatnonzero(commanded & ~at_once))
+        self._add_apply(self.writes, np.flatnonzero(commanded & at_once))
+        self._pid = None
+        if pid.any():
+            rows = np.flatnonzero(pid)
+            self._pid = PidActuators(self._mapping, self._data, self._body, rows, at_once[rows])
+            self.writes.append(self._pid.write)
+            self.latches.append(self._pid.latch)
+        for call in (*self.writes, *self.latches):
+            call()
+
+    def _add_apply(self, calls: list[Call], rows: np.ndarray) -> None:
+        """Add the call that lets the commands taken over last act on these actuators."""
+        if not rows.size:
+            return
+        calls.append(copying(self._ctrl, rows, self._command, rows))
+        served = np.isin(self._velocity, rows)
+        if served.any():
+            calls.append(partial(self._set_rates, np.flatnonzero(served)))
+
+    def _set_rates(self, served: np.ndarray) -> None:
+        """Let velocity servos (by place among them) go on at the commanded velocities."""
+        self._rate[served] = self._command[self._velocity[served]]
+        self._ctrl[self._velocity] = self._target
+
+    def _modes(self, request: IORequest) -> np.ndarray:
+        modes = np.zeros(self._mapping.slots.size, dtype=int)
+        for row, slot in enumerate(self._mapping.slots):
+            joint = self._body.all_joints[slot]
+            flags = request.outputs.get(joint.name, StateFlag.NONE)
+            mode = flags & ~(StateFlag.LINK_EXT_WRENCH | StateFlag.HIGH_GAIN_ACTUATION)
+            allowed = [*COMMAND_OF_MODE, StateFlag.JOINT_PID]
+            if mode and mode not in allowed:
+                raise UnsupportedChannel(
+                    joint.name, mode.name or mode, 'mujoco', [m.name for m in allowed]
+                )
+            modes[row] = mode
+        return modes
+
+    def _set_gains(self, modes: np.ndarray) -> None:
+        gain, bias = self._model.actuator_gainprm, self._model.actuator_biasprm
+        servo = (modes == StateFlag.JOINT_DISPLACEMENT) | (modes == StateFlag.JOINT_VELOCITY)
+        gain[:, 0] = np.where(servo, self._stiffness, modes == StateFlag.JOINT_EFFORT)
+        bias[:, 1] = np.where(servo, -self._stiffness, 0.0)
+        bias[:, 2] = np.where(servo, -self._damping, 0.0)
+
+    @property
+    def integrates(self) -> bool:
+        """Whether `integrate` has anything to do."""
+        return self._velocity.size > 0 or self._pid is not None
+
+    def integrate(self) -> None:
+        """Move the targets of velocity servos and the integrals of PIDs by one physics step."""
+        if self._velocity.size:
+            self._target += self._rate * self._step
+            np.clip(self._target, self._target_low, self._target_high, out=self._target)
+            self._ctrl[self._velocity] = self._target
+        if self._pid is not None:
+            self._pid.integrate()
+
+
+def copying(target: np.ndarray, to: np.ndarray, source: np.ndarray, of: np.ndarray) -> Call:
+    """Cheapest call that does target[to] = source[of]."""
+    everything = np.arange(target.size)
+    if np.array_equal(to, everything) and np.array_equal(of, np.arange(source.size)):
+        return partial(target.__setitem__, Ellipsis, source)
+
+    def copy() -> None:
+        target[to] = source[of]
+
+    return copy
+
+
+def _servo_gains(
+    mapping: MujocoModel, parameters: MujocoParameters
+) -> tuple[np.ndarray, np.ndarray]:
+    """Stiffness and damping of each joint's servo, lowered for joints too light for the step."""
+    model = mapping.model
+    inertia = model.dof_M0[mapping.dofs]
+    bound = SERVO_MARGIN * inertia / model.opt.timestep**2
+    stiffness = np.minimum(parameters.servo_stiffness, bound)
+    share = stiffness / max(parameters.servo_stiffness, np.finfo(float).tiny)
+    return stiffness, parameters.servo_damping * share
+
+
+# What makes up the command of a PID actuator, by row of the command arrays.
+CHANNELS = ('q_target', 'dq_target', 'u', 'kp', 'ki', 'kd')
+
+
+class PidActuators:
+    """Joints with effort kp (q* - q) + kd (dq* - dq) + ki integral(q* - q) + u.
+
+    The feedback is MuJoCo's own, so it acts in every physics step and the damping is integrated
+    implicitly: the actuator is faster and stabler than the same law in a controller. Its share of
+    the effort from the integral stays within the joint's effort limits, as does the whole.
+    With all gains zero it is a motor that gives the effort u.
+    """
+
+    def __init__(
+        self,
+        mapping: MujocoModel,
+        data: mujoco.MjData,
+        body: Body,
+        rows: np.ndarray,
+        at_once: np.ndarray,
+    ) -> None:
+        """Take over actuators of a simulation; the integrals start at zero.
+
+        Args:
+            mapping: the simulated model.
+            data: its state.
+            body: the robot, whose commands are taken.
+            rows: the actuators, by place among the model's slots.
+            at_once: which of them take commands without the delay of one tick, shape of rows.
+        """
+        self._rows = rows
+        self._data = data
+        self._qpos = mapping.qpos[rows]
+        self._gain = mapping.model.actuator_gainprm
+        self._bias = mapping.model.actuator_biasprm
+        self._step = mapping.model.opt.timestep
+        self._slots = mapping.slots[rows]
+        self._sources = [body.joint_arrays[name] for name in CHANNELS]
+        lower, upper = body.joint_arrays['u_lower'], body.joint_arrays['u_upper']
+        self._lower, self._upper = lower[self._slots], upper[self._slots]
+        self._at_once = at_once
+        self._pending = np.zeros((len(CHANNELS), rows.size))
+        self._active = np.zeros((len(CHANNELS), rows.size))
+        self._integral = np.zeros(rows.size)
+        self.write()
+        self._apply(np.ones(rows.size, dtype=bool))
+
+    def write(self) -> None:
+        """Take over the body's commands; those in no-delay mode act from now on."""
+        for pending, source in zip(self._pending, self._sources, strict=True):
+            pending[:] = source[self._slots]
+        if self._at_once.any():
+            self._apply(self._at_once)
+
+    def latch(self) -> None:
+        """Let the commands of the last `write` act from now on."""
+        self._apply(~self._at_once)
+
+    def _apply(self, chosen: np.ndarray) -> None:
+        self._active[:, chosen] = self._pending[:, chosen]
+        rows = self._rows
+        self._gain[rows, 0] = 1.0
+        self._bias[rows, 1] = -self._active[3]
+        self._bias[rows, 2] = -self._active[5]
+        self._set_controls()
+
+    def integrate(self) -> None:
+        """Go on by one physics step."""
+        q_target, ki = self._active[0], self._active[4]
+        if ki.any():
+            error = q_target - self._data.qpos[self._qpos]
+            moved = self._integral + error * self._step
+            with np.errstate(divide='ignore', invalid='ignore'):
+                low, high = self._lower / ki, self._upper / ki
+            self._integral = np.where(ki > 0.0, np.clip(moved, low, high), 0.0)
+            self._set_controls()
+
+    def _set_controls(self) -> None:
+        q_target, dq_target, u, kp, ki, kd = self._active
+        control = kp * q_target + kd * dq_target + ki * self._integral + u
+        self._data.ctrl[self._rows] = control
+
+
+UP = np.array([0.0, 0.0, 1.0])
+
+
+class TrackCommands:
+    """Lets the surfaces of pseudo continuous tracks run at the commanded velocities.
+
+    The surface moves so that the robot is driven along joint axis x up on level ground: a track
+    with its axis to the left drives ahead at dq_target [m/s].
+    """
+
+    def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
+        """Find the tracks; none runs before `open`."""
+        self._model, self._data, self._body = mapping.model, data, body
+        self._tracks = [
+            (link, int(mapping.links[link.index]))
+            for link in body.links
+            if link.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK
+        ]
+        self.active = False
+
+    def open(self, request: IORequest) -> None:
+        """Take over the tracks that are commanded, and the present commands.
+
+        Raises:
+            UnsupportedChannel: a track is commanded by something else than a velocity or has no
+                joint id, or this MuJoCo has no running surfaces.
+        """
+        self._slots: list[int] = []
+        self._axes: list[np.ndarray] = []
+        self._at_once: list[bool] = []
+        self._bodies: list[int] = []
+        self._geoms: list[np.ndarray] = []
+        for link, body in self._tracks:
+            mode = request.outputs.get(link.name, StateFlag.NONE)
+            if not mode:
+                continue
+            known = hasattr(self._model, 'geom_surfacevel')
+            if mode != StateFlag.JOINT_VELOCITY or not known:
+                choice = StateFlag.JOINT_VELOCITY.name if known else 'none before MuJoCo 3.17'
+                raise UnsupportedChannel(link.name, mode.name or mode, 'mujoco', [choice])
+            slot = self._body.tree.joint_slots[link.index]
+            if slot < 0:
+                raise UnsupportedChannel(
+                    link.name, mode.name, 'mujoco', ['tracks with a joint id']
+                )
+            self._slots.append(slot)
+            self._axes.append(link.joint_axis)
+            self._at_once.append(link.name in request.no_delay)
+            self._bodies.append(body)
+            self._geoms.append(np.flatnonzero(self._model.geom_bodyid == body))
+        self.active = bool(self._slots)
+        self._written = np.zeros(len(self._slots))
+        self._acting = np.zeros(len(self._slots))
+        if self.active:
+            self._model.flg_surfacevel = 1
+            self.write()
+            self.latch()
+
+    def write(self) -> None:
+        """Take over the body's commands; those in no-delay mode act from now on."""
+        self._written[:] = self._body.joint_arrays['dq_target'][self._slots]
+        self._acting[self._at_once] = self._written[self._at_once]
+
+    def latch(self) -> None:
+        """Let the commands of the last `write` act from now on."""
+        self._acting[:] = self._written
+
+    def apply(self) -> None:
+        """Let the surfaces run in the coming physics step as the tracks lie now."""
+        data = self._data
+        for speed, axis, body, geoms in zip(
+            self._acting, self._axes, self._bodies, self._geoms, strict=True
+        ):
+            along = np.cross(data.xmat[body].reshape(3, 3) @ axis, UP)
+            for geom in geoms:
+                # Backwards, in the geom's own axes.
+                surface = data.geom_xmat[geom].reshape(3, 3).T @ (-speed * along)
+                self._model.geom_surfacevel[geom, :3] = surface

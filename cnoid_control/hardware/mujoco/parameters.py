@@ -1,0 +1,79 @@
+"""Options of the embedded physics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cnoid_control.hardware.disturbance import DisturbanceParameters
+from cnoid_control.parameters import parameter
+
+
+@dataclass
+class ObjectParameters:
+    """A thing in the simulated world besides the robot."""
+
+    shape: str = parameter('box', 'kind of solid', choices=('box', 'sphere', 'cylinder'))
+    size: list[float] = parameter(
+        [0.1, 0.1, 0.1], 'edges of a box; radius; radius and length', unit='m', minimum=0.0
+    )
+    position: list[float] = parameter([0.0, 0.0, 0.0], 'initial position', unit='m')
+    rpy: list[float] = parameter([0.0, 0.0, 0.0], 'initial roll, pitch and yaw', unit='rad')
+    mass: float = parameter(0.0, 'mass; 0 for a thing that never moves', unit='kg', minimum=0.0)
+    color: list[float] = parameter(
+        [0.6, 0.6, 0.6, 1.0], 'red, green, blue, opacity', minimum=0.0, maximum=1.0
+    )
+    friction: float = parameter(0.5, 'Coulomb friction coefficient', minimum=0.0)
+
+
+@dataclass
+class SceneParameters:
+    """What is around the robot, and how well its sensors tell."""
+
+    gravity: float = parameter(9.80665, 'downward gravity', unit='m/s^2')
+    floor: bool = parameter(True, 'whether there is a floor at z = 0')
+    objects: dict[str, ObjectParameters] = parameter({}, 'things around the robot, by name')
+    exact_accelerometer: bool = parameter(
+        False, 'whether accelerometers feel their own place, not the origin of their link'
+    )
+    sensors: dict[str, DisturbanceParameters] = parameter(
+        {}, 'errors of sensors: by device name, or q, dq, ddq and u for those of the joints'
+    )
+    seed: int = parameter(0, 'seed of all noise', minimum=0)
+    camera_renderer: str = parameter(
+        'auto',
+        'what draws pictures: a graphics library, rays, or the former where there is one',
+        choices=('auto', 'gl', 'rays'),
+    )
+    ambient_light: float = parameter(
+        1.0, "brightness of the light that is not the robot's", minimum=0.0
+    )
+
+
+@dataclass
+class MujocoParameters(SceneParameters):
+    """How the robot is simulated; the defaults are those with which SR1 stands and walks."""
+
+    time_step: float = parameter(
+        0.0, 'physics step, a part of the control period; 0 for equal to it', unit='s', minimum=0.0
+    )
+    friction: float = parameter(
+        0.0,
+        'Coulomb friction between robot and floor; 0 for what the materials of the links say',
+        minimum=0.0,
+    )
+    contact_time_constant: float = parameter(
+        0.01, 'time in which a penetration is undone', unit='s', minimum=1e-4
+    )
+    collision: list[str] = parameter(
+        [],
+        'shapes that collide: LINK, LINK/box (or sphere, mesh, ...), LINK/NAME; empty for all',
+    )
+    self_collision: bool = parameter(False, 'whether links of the robot collide with each other')
+    joint_limits: bool = parameter(True, 'whether joints stop at their displacement limits')
+    effort_limits: bool = parameter(True, 'whether actuators are bound to the effort limits')
+    servo_stiffness: float = parameter(
+        1e5, 'position gain of displacement and velocity servos', unit='N m/rad', minimum=0.0
+    )
+    servo_damping: float = parameter(
+        1e2, 'velocity gain of displacement and velocity servos', unit='N m s/rad', minimum=0.0
+    )

@@ -1,0 +1,188 @@
+"""Sensors in MuJoCo."""
+
+from __future__ import annotations
+
+import zlib
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from cnoid_control.body import Body, Device
+from cnoid_control.body.devices import (
+    Camera,
+    ForceSensor,
+    ImageType,
+    RangeCamera,
+    RangeSensor,
+    VisionSensor,
+)
+from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
+from cnoid_control.hardware.mujoco.devices import sensors_of
+from cnoid_control.hardware.mujoco.model import MujocoModel
+from cnoid_control.hardware.mujoco.parameters import SceneParameters
+from cnoid_control.hardware.mujoco.renderer import CameraRenderer
+
+Call = Callable[[], object]
+
+
+@dataclass
+class _Measured:
+    """One device, and the calls that bring its values over."""
+
+    device: Device
+    calls: list[Call]
+
+
+class MotionSensors:
+    """Copies what MuJoCo measured into the requested devices, every tick."""
+
+    def __init__(
+        self,
+        mapping: MujocoModel,
+        data: mujoco.MjData,
+        body: Body,
+        parameters: SceneParameters,
+        period: float,
+    ) -> None:
+        """Attach to a simulation; nothing is measured before `open`."""
+        self._mapping = mapping
+        self._sensordata = data.sensordata
+        self._body = body
+        self._parameters = parameters
+        self._period = period
+        self._measured: list[_Measured] = []
+
+    @property
+    def active(self) -> bool:
+        """Whether any device is measured."""
+        return bool(self._measured)
+
+    def open(self, names: Collection[str]) -> None:
+        """Measure the devices of these names that are motion or force sensors."""
+        self._measured = [
+            self._prepare(device)
+            for device in self._body.devices
+            if device.name in names and sensors_of(device)
+        ]
+
+    def _prepare(self, device: Device) -> _Measured:
+        addresses = self._mapping.devices.addresses(self._mapping.model, device.name)
+        fields = [getattr(device, field) for field in device.measured_fields]
+        limit = np.concatenate(
+            [getattr(device, f'{field}_max') for field in device.measured_fields]
+        )
+        # MuJoCo's force sensor gives what the parent does to the child, ours the opposite.
+        sign = -1.0 if isinstance(device, ForceSensor) else 1.0
+        errors = self._parameters.sensors.get(device.name)
+        if errors is None and np.isinf(limit).all():
+            return _Measured(device, self._plain_copies(addresses, fields, sign))
+        disturbance = Disturbance(
+            device.name,
+            addresses.size,
+            errors or DisturbanceParameters(),
+            self._period,
+            self._parameters.seed,
+        )
+
+        def measure() -> None:
+            values = disturbance.apply(self._sensordata[addresses] * sign)
+            values = np.clip(values, -limit, limit)
+            for field, part in zip(fields, np.split(values, ends), strict=True):
+                field[:] = part
+
+        ends = np.cumsum([field.size for field in fields])[:-1]
+        return _Measured(device, [measure])
+
+    def _plain_copies(
+        self, addresses: np.ndarray, fields: list[np.ndarray], sign: float
+    ) -> list[Call]:
+        """Calls that copy a faultless sensor's values, three numbers each."""
+        calls: list[Call] = []
+        parts = [part for field in fields for part in field.reshape(-1, 3)]
+        for part, start in zip(parts, addresses[::3], strict=True):
+            source = self._sensordata[start : start + 3]
+            if sign < 0.0:
+                calls.append(partial(np.negative, source, part))
+            else:
+                calls.append(partial(part.__setitem__, Ellipsis, source))
+        return calls
+
+    def take(self) -> None:
+        """Give every device that is on its new values and say so."""
+        for measured in self._measured:
+            device = measured.device
+            if device.on:
+                for call in measured.calls:
+                    call()
+                device.notify_state_change()
+
+
+# Slack for the rounding of tick times [s].
+EPSILON = 1e-9
+
+
+class _Eye:
+    """One vision sensor with its clock and what is on its way."""
+
+    def __init__(self, device: VisionSensor, seed: int) -> None:
+        self.device = device
+        self.random = np.random.default_rng([seed, zlib.crc32(device.name.encode())])
+        self.next_look = 0.0
+        self.under_way: deque[tuple[float, dict[str, Any]]] = deque()
+
+
+class VisionSensors:
+    """Lets every requested vision sensor look at its own rate, and hands over after its delay."""
+
+    def __init__(self, body: Body, maker: CameraRenderer, seed: int) -> None:
+        """Attach to a simulation; nothing is looked at before `open`."""
+        self._body = body
+        self._maker = maker
+        self._seed = seed
+        self._eyes: list[_Eye] = []
+
+    @property
+    def active(self) -> bool:
+        """Whether any sensor is looking."""
+        return bool(self._eyes)
+
+    def open(self, names: Collection[str], time: float) -> None:
+        """Let the vision sensors of these names look from now on."""
+        running = {eye.device.name: eye for eye in self._eyes if time > 0.0}
+        self._eyes = []
+        for device in self._body.devices:
+            if device.name in names and isinstance(device, VisionSensor):
+                eye = running.get(device.name) or _Eye(device, self._seed)
+                eye.next_look = max(eye.next_look, time)
+                self._eyes.append(eye)
+
+    def take(self, time: float) -> None:
+        """Look where it is time to, and hand over what has arrived."""
+        for eye in self._eyes:
+            device = eye.device
+            if time >= eye.next_look - EPSILON:
+                if device.on:
+                    eye.under_way.append((time + device.delay, self._look(eye)))
+                period = 1.0 / device.frame_rate if device.frame_rate > 0.0 else 0.0
+                # A sensor slower than the loop keeps its rate, a faster one sees every tick.
+                eye.next_look = max(eye.next_look + period, time)
+            while eye.under_way and eye.under_way[0][0] <= time + EPSILON:
+                for field, value in eye.under_way.popleft()[1].items():
+                    setattr(device, field, value)
+                device.notify_state_change()
+
+    def _look(self, eye: _Eye) -> dict[str, Any]:
+        device, maker = eye.device, self._maker
+        seen: dict[str, Any] = {}
+        if isinstance(device, RangeSensor):
+            seen['range_data'] = maker.scan(device, eye.random)
+        if isinstance(device, Camera) and device.image_type is not ImageType.NONE:
+            seen['image'] = maker.color(device)
+        if isinstance(device, RangeCamera):
+            seen['points'] = maker.points(device, eye.random)
+        return seen

@@ -1,0 +1,189 @@
+"""Options as dataclasses, for controllers and for every section of a configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from typing import Any, TypeVar
+
+from cnoid_control.exceptions import CnoidControlError, choices
+
+
+class ParameterError(CnoidControlError):
+    """An option cannot be used as it was given."""
+
+    def __init__(self, key: str, message: str) -> None:
+        """Name the full key of the option and what is wrong with it."""
+        self.key = key
+        super().__init__(f'{key}: {message}')
+
+
+class UnknownParameter(ParameterError):
+    """An option that does not exist."""
+
+    def __init__(self, key: str, known: Iterable[str]) -> None:
+        """Name the option and those that exist."""
+        super().__init__(key, f'unknown option; {choices(known)}')
+
+
+class MissingParameter(ParameterError):
+    """An option that must be given and is not."""
+
+    def __init__(self, key: str) -> None:
+        """Name the option."""
+        super().__init__(key, 'is missing')
+
+
+class WrongParameterType(ParameterError):
+    """An option of the wrong type."""
+
+    def __init__(self, key: str, value: object, expected: str) -> None:
+        """Name the option, its value and what was expected."""
+        super().__init__(key, f'{expected} expected, got {value!r} ({type(value).__name__})')
+
+
+class ParameterOutOfRange(ParameterError):
+    """An option outside its range or not among its choices."""
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        """Name the option, its value and what is allowed."""
+        super().__init__(key, f'{value!r} is not allowed; {allowed}')
+
+
+ParametersT = TypeVar('ParametersT')
+
+
+@dataclass(frozen=True)
+class ParameterInfo:
+    """What is known of an option besides its type and default.
+
+    Attributes:
+        description: one line on what it does.
+        unit: unit of the value, may be empty.
+        minimum, maximum: inclusive range of numbers; infinite for none.
+        choices: the values allowed; empty for any.
+        read_only: whether it is fixed once the controller runs.
+    """
+
+    description: str = ''
+    unit: str = ''
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    choices: tuple[Any, ...] = ()
+    read_only: bool = False
+
+
+def parameter(
+    default: Any = MISSING,
+    description: str = '',
+    *,
+    unit: str = '',
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    choices: Sequence[Any] = (),
+    read_only: bool = False,
+) -> Any:
+    """Declare an option; without a default it must be given."""
+    info = ParameterInfo(description, unit, minimum, maximum, tuple(choices), read_only)
+    metadata = {'parameter': info}
+    if isinstance(default, (list, dict)):
+        return dataclasses.field(default_factory=lambda: type(default)(default), metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def parameter_info(field: dataclasses.Field[Any]) -> ParameterInfo:
+    """What a dataclass field was declared with."""
+    return field.metadata.get('parameter', ParameterInfo())
+
+
+def parse_parameters(
+    schema: type[ParametersT], values: Mapping[str, Any], prefix: str = ''
+) -> ParametersT:
+    """Check values against a dataclass and make an instance of it.
+
+    Args:
+        schema: the dataclass.
+        values: option values by name, nested mappings for nested options.
+        prefix: key of the whole, for messages ('pd.gains').
+
+    Raises:
+        ParameterError: a value is unknown, missing, of the wrong type or out of range; nothing
+            is kept.
+    """
+    if not isinstance(values, Mapping):
+        raise WrongParameterType(prefix, values, 'a map of options')
+    fields = {field.name: field for field in dataclasses.fields(schema)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in fields:
+            raise UnknownParameter(_join(prefix, str(key)), fields)
+    types_of_fields = typing.get_type_hints(schema)
+    parsed = {}
+    for name, field in fields.items():
+        key = _join(prefix, name)
+        if name in values:
+            parsed[name] = _parse_value(
+                types_of_fields[name], values[name], key, parameter_info(field)
+            )
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise MissingParameter(key)
+    return schema(**parsed)
+
+
+def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
+    origin = typing.get_origin(kind)
+    if origin in (typing.Union, types.UnionType):
+        return _parse_union(typing.get_args(kind), value, key, info)
+    if origin is dict:
+        element = typing.get_args(kind)[1]
+        if not isinstance(value, Mapping):
+            raise WrongParameterType(key, value, 'a map by name')
+        return {
+            str(name): _parse_value(element, item, _join(key, str(name)), info)
+            for name, item in value.items()
+        }
+    if origin is list:
+        element = typing.get_args(kind)[0]
+        if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, '__iter__'):
+            raise WrongParameterType(key, value, f'a list of {element.__name__}')
+        return [_parse_value(element, item, f'{key}[{i}]', info) for i, item in enumerate(value)]
+    if dataclasses.is_dataclass(kind):
+        return parse_parameters(typing.cast(type, kind), value, key)
+    return _check_scalar(kind, value, key, info)
+
+
+def _parse_union(kinds: tuple[Any, ...], value: Any, key: str, info: ParameterInfo) -> Any:
+    if value is None and type(None) in kinds:
+        return None
+    listed = not isinstance(value, (str, bytes, Mapping)) and hasattr(value, '__iter__')
+    for kind in kinds:
+        wants = typing.get_origin(kind)
+        if (wants is list and listed) or (wants is dict and isinstance(value, Mapping)):
+            return _parse_value(kind, value, key, info)
+    scalars = [kind for kind in kinds if isinstance(kind, type) and kind is not type(None)]
+    if scalars and not listed and not isinstance(value, Mapping):
+        return _parse_value(scalars[0], value, key, info)
+    raise WrongParameterType(key, value, ' or '.join(str(kind) for kind in kinds))
+
+
+def _check_scalar(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
+    if kind is Any:
+        return value
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise WrongParameterType(key, value, kind.__name__)
+    if info.choices and value not in info.choices:
+        listed = ', '.join(str(choice) for choice in info.choices)
+        raise ParameterOutOfRange(key, value, f'choose from: {listed}')
+    # Written so that NaN, which compares false with everything, is refused too.
+    if kind in (int, float) and not info.minimum <= value <= info.maximum:
+        raise ParameterOutOfRange(key, value, f'it must lie in [{info.minimum}, {info.maximum}]')
+    return value
+
+
+def _join(prefix: str, name: str) -> str:
+    return f'{prefix}.{name}' if prefix else name

@@ -1,0 +1,430 @@
+"""Heartbeat monitor: holds the robot when the control node dies."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import rclpy
+from rclpy.node import Node
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.messages.joint_state import JointStateDecoder, find_layout
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.ros.exceptions import (
+    MalformedMessage,
+    MissingInterfaces,
+    ServiceUnavailable,
+    UnusableController,
+)
+from cnoid_control.ros.node.control_node import given_parameters, given_priority
+from cnoid_control.ros.node.parameters import nested_values
+from cnoid_control.ros.raw_dds import open_subscription
+from cnoid_control.ros.robot.activity_watch import ActivityWatch
+from cnoid_control.ros.robot.command_publisher import COMMAND_QOS, CommandPublisher
+from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.robot.device_readers import STATE_QOS
+from cnoid_control.ros.robot.parameters import (
+    CommandParameters,
+    Ros2ControlParameters,
+    default_commands,
+)
+from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
+from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
+
+# Time between two looks whether all is as it was, for managers that do not tell [s].
+REFRESH_PERIOD = 3.0
+# Least time between two warnings of the same kind [s].
+WARNING_PERIOD = 5.0
+# How long those that are not found at once are looked for [s].
+FINDING_TIME = 1.0
+# Longest wait for the answer of one that is there [s].
+ANSWER_TIME = 5.0
+# Time after which nobody still sends through what was replaced [s].
+RETIREMENT = 0.1
+
+
+class WatchedControllers:
+    """Learns the takers of commands in a thread of its own, afresh whenever it is asked.
+
+    What it knows is kept up to date from then on, until it may rest.
+
+    Attributes:
+        outlets: the way to each taker; replaced as a whole, never changed.
+        problem: why they are not to be relied on; empty where they are.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        robot: Ros2ControlParameters,
+        find_manager: Callable[[], bool],
+        period: float,
+    ) -> None:
+        """Begin to wait for questions.
+
+        Args:
+            node: node that publishes the commands.
+            robot: how the robot's topics are used.
+            find_manager: looks for controller_manager; called in the thread.
+            period: time between two commands [s].
+        """
+        self.outlets: tuple[CommandPublisher, ...] = ()
+        self.problem = ''
+        self._node = node
+        self._takers = robot.commands or default_commands()
+        self._find_manager = find_manager
+        self._period = period
+        # A call at a time: a taker that does not answer must not keep a switch waiting.
+        self._caller = ServiceCaller(
+            f'{node.get_name()}_takers', node.get_namespace(), node.context
+        )
+        self._manager = ControllerManager(robot.controller_manager, self._caller, ANSWER_TIME)
+        self._was_managed = False
+        self._names: tuple[str, ...] = ()
+        self._asked = 0
+        self._answered = 0
+        self._wake = threading.Event()
+        self._activity: ActivityWatch | None = None
+        self._stop = threading.Event()
+        if robot.controller_manager:
+            self._begin_to_look(robot.controller_manager)
+        self._thread = threading.Thread(target=self._run, name='takers', daemon=True)
+        self._thread.start()
+
+    def _begin_to_look(self, manager: str) -> None:
+        for name, taker in self._takers.items():
+            if not _says_its_joints(taker):
+                # To be found takes a while, which begins with the first look.
+                self._manager.is_loaded(name, 0.0)
+        # Where its messages are not installed, there is no manager for us.
+        with contextlib.suppress(ImportError):
+            self._activity = ActivityWatch(self._node, manager, lambda states: self._wake.set())
+
+    def ask(self, names: tuple[str, ...]) -> None:
+        """Have the takers of commands for these joints learnt afresh; it is not waited for."""
+        self._names = names
+        self._asked += 1
+        self._wake.set()
+
+    def rest(self) -> None:
+        """Keep nothing up to date until it is asked again."""
+        self._names = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all was learnt after it was asked for last."""
+        return self._answered == self._asked
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait(REFRESH_PERIOD)
+            self._wake.clear()
+            if self._stop.is_set() or not self._node.context.ok():
+                return
+            # In this order: names that come in between are learnt once more.
+            asked, names = self._asked, self._names
+            if not names:
+                continue
+            is_new = asked != self._answered
+            before = self.outlets
+            try:
+                self.outlets, self.problem = self._learn(names, is_new)
+            except Exception as error:
+                # Without this thread nothing would be watched, and nobody would be told.
+                self.problem = f'{type(error).__name__}: {error}'
+            self._answered = asked
+            if self.problem and not is_new:
+                self._node.get_logger().warning(
+                    f'what is known of the takers of commands may be old: {self.problem}',
+                    throttle_duration_sec=WARNING_PERIOD,
+                )
+            self._retire([outlet for outlet in before if outlet not in self.outlets])
+
+    def _learn(
+        self, names: tuple[str, ...], is_new: bool
+    ) -> tuple[tuple[CommandPublisher, ...], str]:
+        """The way to each taker, and why that is not all there is to know; empty where it is."""
+        is_managed = self._find_manager()
+        if self._was_managed and not is_managed:
+            # Without it the order of the joints could only be guessed.
+            return self.outlets, 'controller_manager was there and is not any more'
+        self._was_managed = is_managed
+        # What is only refreshed will be looked for again.
+        deadline = time.monotonic() + (FINDING_TIME if is_new else 0.0)
+        problem = ''
+        known = {outlet.name: outlet for outlet in self.outlets}
+        found = []
+        for name, taker in self._takers.items():
+            outlet = known.get(name)
+            before = outlet.joints if outlet is not None else []
+            joints = taker.joints or list(names)
+            if is_managed and not _says_its_joints(taker):
+                try:
+                    joints = self._ask_for_joints(name, deadline)
+                except ServiceUnavailable as error:
+                    problem = str(error)
+                    joints = before
+                if not joints and not is_new:
+                    # It may be out of sight for a moment; a command to nobody does no harm.
+                    joints = before
+            if not joints or not set(joints) <= set(names):
+                continue
+            if outlet is None or outlet.joints != joints:
+                outlet = CommandPublisher(self._node, name, taker, joints, self._period)
+            found.append(outlet)
+        return tuple(found), problem
+
+    def _ask_for_joints(self, name: str, deadline: float) -> list[str]:
+        """Joints of a controller in its own order; none where it takes no commands.
+
+        Raises:
+            ServiceUnavailable: it is there and did not answer.
+        """
+        if not self._manager.is_loaded(name, max(0.0, deadline - time.monotonic())):
+            return []  # it cannot have the robot
+        try:
+            return self._manager.joints(name)
+        except UnusableController:
+            return []
+
+    def _retire(self, outlets: list[CommandPublisher]) -> None:
+        if outlets:
+            self._stop.wait(RETIREMENT)
+        for outlet in outlets:
+            outlet.close()
+
+    def close(self) -> None:
+        """Learn no more and stop advertising."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join()
+        if self._activity is not None:
+            self._activity.close()
+        for outlet in self.outlets:
+            outlet.close()
+        self._caller.close()
+
+
+def _says_its_joints(taker: CommandParameters) -> bool:
+    """Whether a taker's joints are known without asking it: by option or by each message."""
+    return bool(taker.joints) or taker.type == 'joint_state'
+
+
+LOOKS_PER_TIMEOUT = 10
+# Time between two safe commands [s].
+REPEAT_PERIOD = 0.01
+
+
+class HeartbeatMonitor:
+    """Watches one node, and commands and deactivates in its stead when it is silent.
+
+    Messages on the node's `~/joint_commands` that come steadily arm it; an empty one, which the
+    node sends when it stops in order, disarms it. The safe command holds measured positions and
+    has no velocity and no effort.
+
+    Attributes:
+        armed: whether silence would mean that the node is dead.
+        fired: how often it was.
+    """
+
+    def __init__(
+        self, node: Node, parameters: HeartbeatParameters, robot: Ros2ControlParameters
+    ) -> None:
+        """Subscribe.
+
+        Args:
+            node: the node to do it with; it is served by nobody.
+            parameters: options.
+            robot: how the robot's topics are used, as the watched node knows it.
+        """
+        from sensor_msgs.msg import JointState
+
+        self.armed = False
+        self.fired = 0
+        self._node = node
+        self._parameters = parameters
+        self._robot = robot
+        self._commands = open_subscription(
+            node, JointState, f'{parameters.node}/joint_commands', COMMAND_QOS
+        )
+        self._states = open_subscription(node, JointState, robot.joint_states, STATE_QOS)
+        self._caller = ServiceCaller(node.get_name(), node.get_namespace(), node.context)
+        self._manager = ControllerManager(robot.controller_manager, self._caller)
+        self._names: tuple[str, ...] = ()
+        self._decoder: JointStateDecoder | None = None
+        self._takers = WatchedControllers(node, robot, self._find_manager, REPEAT_PERIOD)
+        self._heard = self._looked = self._steady_since = time.monotonic()
+        self._repeat_until = 0.0
+        self._next_repeat = 0.0
+
+    def run(self) -> None:
+        """Watch until the context is gone."""
+        pause = self._parameters.timeout / LOOKS_PER_TIMEOUT
+        while self._node.context.ok():
+            self.look()
+            time.sleep(pause)
+
+    def look(self) -> None:
+        """Take what has come and decide."""
+        now = time.monotonic()
+        # Who was asleep himself cannot tell that others were silent.
+        slept = now - self._looked > 0.5 * self._parameters.timeout
+        self._looked = now
+        data = self._commands.take()
+        if data is not None:
+            self._hear(data, now)
+        elif self.armed and not slept and now - self._heard > self._parameters.timeout:
+            self._fire(now)
+        if now < self._repeat_until and now >= self._next_repeat:
+            self._send()
+
+    def _hear(self, data: bytes, now: float) -> None:
+        try:
+            names = find_layout(data).names
+        except MalformedMessage:
+            return
+        silence, self._heard = now - self._heard, now
+        self._repeat_until = 0.0
+        if not names:
+            if self.armed:
+                self._node.get_logger().info(f'{self._parameters.node!r} has stopped in order')
+            self.armed = False
+            # Who comes back may find another robot.
+            self._names = ()
+            self._takers.rest()
+        elif not self.armed:
+            if silence > self._parameters.timeout or names != self._names:
+                self._steady_since = now
+                self._get_to_know(names)
+            if now - self._steady_since >= self._parameters.grace:
+                self._arm(now)
+
+    def _arm(self, now: float) -> None:
+        """Begin to watch; who cannot act yet looks again for who takes commands."""
+        if not self._takers.is_known:
+            return
+        outlets = self._takers.outlets
+        reason = self._takers.problem
+        if not reason and not any(outlet.reader_count for outlet in outlets):
+            topics = ', '.join(outlet.topic for outlet in outlets) or 'no topic is known'
+            reason = f'nobody would get the safe command ({topics})'
+        if not reason:
+            self.armed = True
+            self._node.get_logger().info(f'watching {self._parameters.node!r}')
+        else:
+            self._node.get_logger().warning(
+                f'cannot watch {self._parameters.node!r} yet: {reason}',
+                throttle_duration_sec=WARNING_PERIOD,
+            )
+            self._steady_since = now
+            self._get_to_know(self._names)
+
+    def _get_to_know(self, names: tuple[str, ...]) -> None:
+        if names != self._names:
+            self._names = names
+            self._decoder = JointStateDecoder(names)
+        self._takers.ask(names)
+
+    def _find_manager(self) -> bool:
+        try:
+            return bool(self._robot.controller_manager) and self._manager.prepare_switch()
+        except MissingInterfaces:
+            return False
+
+    def _fire(self, now: float) -> None:
+        self.armed = False
+        self.fired += 1
+        self._repeat_until = now + self._parameters.repeat
+        self._send()
+        threading.Thread(target=self._deactivate, daemon=True).start()
+        self._takers.rest()
+        self._node.get_logger().error(
+            f'no commands of {self._parameters.node!r} for {1e3 * (now - self._heard):.3g} ms '
+            f'(limit {1e3 * self._parameters.timeout:g} ms): the robot is stopped'
+        )
+
+    def _send(self) -> None:
+        self._next_repeat = time.monotonic() + REPEAT_PERIOD
+        decoder = self._decoder
+        if decoder is None:
+            return
+        data = self._states.take()
+        if data is not None:
+            decoder.decode(data)
+        position_of = dict(zip(decoder.names, decoder.position, strict=True))
+        for outlet in self._takers.outlets:
+            values = np.zeros(len(outlet.joints))
+            if outlet.interface == 'position':
+                values[:] = [position_of[joint] for joint in outlet.joints]
+            if np.isfinite(values).all():
+                outlet.send_values(values, decoder.stamp)
+
+    def _deactivate(self) -> None:
+        names = [outlet.name for outlet in self._takers.outlets]
+        if not names or not self._find_manager():
+            return
+        try:
+            self._manager.switch([], names, strict=False)
+            self._node.get_logger().error(f'deactivated: {", ".join(names)}')
+        except CnoidControlError as error:
+            self._node.get_logger().error(f'cannot deactivate {", ".join(names)}: {error}')
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._commands.close()
+        self._states.close()
+        self._takers.close()
+        self._caller.close()
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the dead-man until it is told to end; the exit status."""
+    words = list(sys.argv if args is None else args)
+    # Before the middleware's threads are there, which hear the commands: they inherit it.
+    scheduling = request_realtime(_wanted_priority(words))
+    rclpy.init(args=words)
+    node = Node('cnoid_control_heartbeat', automatically_declare_parameters_from_overrides=True)
+    values: dict[str, Any] = nested_values(node)
+    try:
+        parameters = parse_parameters(
+            HeartbeatParameters, values.get('heartbeat', {}), 'heartbeat'
+        )
+        robot = parse_parameters(
+            Ros2ControlParameters,
+            values.get('hardware', {}).get('ros2_control', {}),
+            'hardware.ros2_control',
+        )
+    except CnoidControlError as error:
+        print(f'cnoid_control_heartbeat: {error}', file=sys.stderr)
+        rclpy.try_shutdown()
+        return 1
+    node.get_logger().info(scheduling)
+    heartbeat = HeartbeatMonitor(node, parameters, robot)
+    # To go through all that is there by now, or to wait for another thread, takes too long.
+    gc.freeze()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    try:
+        heartbeat.run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        heartbeat.close()
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+def _wanted_priority(words: Sequence[str]) -> int:
+    section = given_parameters(words).get('heartbeat', {})
+    return given_priority(section if isinstance(section, dict) else {}, PRIORITY)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

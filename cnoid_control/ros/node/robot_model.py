@@ -1,0 +1,80 @@
+"""Robot model from a file or from robot_description."""
+
+from __future__ import annotations
+
+import time
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.messages.cdr import CdrCursor
+from cnoid_control.ros.exceptions import MalformedMessage, NoRobotDescription
+from cnoid_control.ros.node.parameters import NodeParameters
+from cnoid_control.ros.raw_dds import open_subscription
+from cnoid_control.runtime.assembly import make_robot, place_robot
+from cnoid_control.runtime.config import RunConfig
+
+LATCHED_QOS = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+)
+
+
+def wait_for_robot_description(node: Node, topic: str, timeout: float) -> str:
+    """URDF text that somebody publishes, std_msgs/String, reliable and transient local.
+
+    Args:
+        node: node that subscribes; its executor is not needed.
+        topic: relative or absolute name.
+        timeout: longest wait [s].
+
+    Raises:
+        NoRobotDescription: it did not come in time.
+    """
+    from std_msgs.msg import String
+
+    full_name = node.resolve_topic_name(topic)
+    inbox = open_subscription(node, String, topic, LATCHED_QOS)
+    deadline = time.monotonic() + timeout
+    try:
+        while time.monotonic() < deadline and node.context.ok():
+            data = inbox.take()
+            if data is not None:
+                return CdrCursor(data).string()
+            inbox.wait(0.1)
+    except MalformedMessage as error:
+        raise NoRobotDescription(full_name, timeout, str(error)) from error
+    finally:
+        inbox.close()
+    if not node.context.ok():
+        raise NoRobotDescription(full_name, timeout, 'the node is to end')
+    publishers = node.count_publishers(full_name)
+    reason = 'nothing was received' if publishers else 'nobody publishes it'
+    raise NoRobotDescription(full_name, timeout, reason)
+
+
+def find_robot(node: Node, config: RunConfig, parameters: NodeParameters) -> Body:
+    """The robot in its start posture: of `robot_description`, else `robot.model`, else the topic.
+
+    Raises:
+        CnoidControlError: there is none, or none that can be read.
+    """
+    robot = config.parameters.robot
+    text = parameters.robot_description
+    source = 'parameter robot_description'
+    if not text and robot.model:
+        return make_robot(robot, config.folder)
+    if not text:
+        source = f'topic {parameters.robot_description_topic}'
+        node.get_logger().info(f'waiting for {source}')
+        text = wait_for_robot_description(
+            node, parameters.robot_description_topic, parameters.robot_description_timeout
+        )
+    root = JointType(robot.root) if robot.root else None
+    body = Body(parse_urdf(text, source, root, config.folder), robot.name)
+    place_robot(body, robot)
+    return body

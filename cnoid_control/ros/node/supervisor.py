@@ -1,0 +1,245 @@
+"""Supervisor: pause, stop, reset, swap and options of a running loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from cnoid_control.parameters import MissingParameter, parse_parameters
+from cnoid_control.plugin.mailbox import Mailbox
+from cnoid_control.ros.exceptions import (
+    FaultStillPresent,
+    LoopDidNotReturn,
+    NotActive,
+    ResetInterrupted,
+)
+from cnoid_control.ros.node.loop_thread import LoopThread
+from cnoid_control.ros.robot.hardware import Ros2ControlHardware
+from cnoid_control.runtime.assembly import make_controllers
+from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import ControllerRaised
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.swap import HotSwap
+
+PAUSED = 'paused'
+# Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
+STOP_TIMEOUT = 2.0
+STOP_POLL = 0.001
+
+
+class Supervisor:
+    """Holds, stops, restarts, swaps and tunes the controllers; not from the loop's thread.
+
+    Attributes:
+        swapper: lets others take over.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        loop: GuardedLoop,
+        hardware: Ros2ControlHardware,
+        runner: LoopThread,
+        swapper: HotSwap,
+    ) -> None:
+        """Act on a loop.
+
+        Args:
+            config: the configuration of its controllers.
+            loop: the loop.
+            hardware: its hardware.
+            runner: its thread.
+            swapper: swaps its controllers.
+        """
+        self.swapper = swapper
+        self._loop = loop
+        self._configs = WeakKeyDictionary({loop.host: config})
+        self._safe_state = loop.safe_state
+        self._hardware = hardware
+        self._runner = runner
+        # Reasons of the stops since the last reset began, and whether they are emergency stops.
+        self._stops: list[tuple[str, bool]] = []
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the loop runs."""
+        return self._runner.is_running
+
+    @property
+    def host(self) -> ControllerHost:
+        """The controllers that have the robot, or have begun to take over."""
+        transition = self._loop.transition
+        if transition is None:
+            return self._loop.host
+        if transition.winner is not None:
+            return transition.winner
+        return transition.new if transition.begun.is_set() else transition.old
+
+    @property
+    def config(self) -> RunConfig:
+        """The configuration of the controllers that have the robot, whoever had it meanwhile."""
+        return self._configs[self.host]
+
+    @config.setter
+    def config(self, config: RunConfig) -> None:
+        self._configs[self.host] = config
+
+    def members(self) -> list[ManagedController]:
+        """The controllers and sub-controllers of `host`."""
+        return [member for managed in self.host.controllers for member in managed.with_children()]
+
+    def mailboxes(self) -> list[Mailbox[Any]]:
+        """The mailboxes of the controllers that have the robot."""
+        return [
+            mailbox
+            for member in self.members()
+            if member.io is not None
+            for mailbox in member.io.mailboxes.values()
+        ]
+
+    def pause(self) -> None:
+        """Hold the robot and tell the controllers that they have a pause."""
+
+        def pause() -> None:
+            self._safe_state.enter(PAUSED, pause=True)
+            self._loop.watched(self._loop.host.pause)
+
+        self._demand_control()
+        self._runner.call(pause)
+
+    def resume(self) -> None:
+        """Let the controllers go on after a pause."""
+
+        def resume() -> None:
+            self._loop.watched(self._loop.host.resume)
+            # Something may have gone wrong in the meantime.
+            if self._safe_state.is_pause:
+                self._safe_state.reset()
+
+        self._demand_active()
+        if not self._safe_state.is_pause:
+            raise NotActive(f'there is no pause: {self._safe_state.reason or "it runs"}')
+        self._runner.call(resume)
+
+    def stop(self, reason: str, estop: bool = False) -> None:
+        """Enter the safe state; an emergency stop overrules everything."""
+        self._demand_active()
+        self._remember_stop(reason, estop)
+        self._loop.request_safe_state(reason, estop)
+        # The loop's thread may be held up by a controller: whoever ticks takes it.
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
+            if time.monotonic() > deadline:
+                raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
+            time.sleep(STOP_POLL)
+
+    def _remember_stop(self, reason: str, estop: bool) -> None:
+        if (reason, estop) not in self._stops:
+            self._stops.append((reason, estop))
+
+    def reset(self) -> None:
+        """Leave the safe state: fresh controllers take over from the measured state.
+
+        Takers of commands that were deactivated in the meantime are activated again. A stop that
+        is asked for after the reset has begun overrules it.
+
+        Raises:
+            CnoidControlError: they cannot; the safe state goes on.
+        """
+        self._demand_active()
+        self._stops.clear()
+        if not self._safe_state.is_engaged:
+            return
+        causes = self._loop.guard.too_old()
+        if causes:
+            raise FaultStillPresent(causes)
+        old = self._loop.host
+        config = self.config
+        new = ControllerHost(
+            make_controllers(config), self._hardware.body, config.time_step, old.os
+        )
+        self._configs[new] = config
+        try:
+            new.configure()
+            new.initialize(standby=True)
+            new.start()
+            # The takers of commands may have been deactivated, or be others now.
+            self._hardware.prepare(new.request())
+            self._runner.call(lambda: self._restart(new))
+        except LoopDidNotReturn:
+            # It may still have its way, when nobody expects it any more.
+            self._remember_stop('a reset was given up', False)
+            raise
+        except Exception:
+            new.stop()
+            new.unconfigure()
+            raise
+        self.swapper.driving(new)
+        old.stop()
+        old.unconfigure()
+        self._demand_no_stop()
+
+    def _restart(self, new: ControllerHost) -> None:
+        """Restart, in the loop's thread; the next tick is in the safe state if a stop came."""
+        self._demand_no_stop()
+        self._loop.restart(new)
+        # What had been found before was forgotten: a stop that came just now among it.
+        for reason, estop in list(self._stops):
+            self._safe_state.enter(reason, estop)
+
+    def _demand_no_stop(self) -> None:
+        if self._stops:
+            raise ResetInterrupted([reason for reason, _ in self._stops])
+
+    def swap(self, config: RunConfig) -> None:
+        """Have the controllers of another configuration take over.
+
+        Raises:
+            CnoidControlError: they cannot; the old ones go on.
+        """
+        self._demand_control()
+        # They may have been stopped while the new ones were brought up.
+        transition = self.swapper.swap(make_controllers(config), permit=self._demand_control)
+        self._configs[transition.new] = config
+
+    def update_options(self, name: str, options: Mapping[str, Any]) -> None:
+        """Give a controller other options between two ticks.
+
+        Raises:
+            ParameterError: an option is wrong.
+            Exception: the controller refuses them.
+        """
+        for member in self.members():
+            if member.name == name:
+                self._update(member, options)
+
+    def _update(self, member: ManagedController, options: Mapping[str, Any]) -> None:
+        schema = type(member.controller).Parameters
+        if schema is None:
+            raise MissingParameter(f'{member.name}.Parameters')
+        checked: Any = parse_parameters(schema, options, member.name)
+
+        def update() -> None:
+            try:
+                member.controller.update_parameters(checked)
+            except Exception:
+                raise
+            except BaseException as error:
+                # One that leaves the program must not take the loop along.
+                raise ControllerRaised(member.name, 'update_parameters', None, error) from error
+            member.parameters = checked
+
+        self._runner.call(lambda: self._loop.watched(update))
+
+    def _demand_active(self) -> None:
+        if not self.is_active:
+            raise NotActive('the node is not active')
+
+    def _demand_control(self) -> None:
+        self._demand_active()
+        if self._safe_state.is_engaged:
+            raise NotActive(f'the robot is in the safe state: {self._safe_state.reason}')

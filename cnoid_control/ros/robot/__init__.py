@@ -1,0 +1,1 @@
+"""A robot behind ros2_control."""

@@ -1,0 +1,166 @@
+"""Command publishers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+
+from cnoid_control.body import Body
+from cnoid_control.messages.commands import ArrayEncoder, JointStateEncoder, PointEncoder
+from cnoid_control.ros.raw_dds import RawPublisher
+from cnoid_control.ros.robot.parameters import CommandParameters
+
+# It matches every reader; a command that is late is worth nothing: keep one.
+COMMAND_QOS = QoSProfile(
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.VOLATILE,
+    history=HistoryPolicy.KEEP_LAST,
+    depth=1,
+)
+
+
+class CommandPublisher:
+    """Sends commands of one interface to one taker.
+
+    Attributes:
+        name: name of the taker.
+        interface: 'effort', 'position' or 'velocity'.
+        joints: its joints, in its own order.
+        parameters: its options.
+        topic: full name of the topic.
+        readers_seen: number of subscriptions when they were counted last.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        parameters: CommandParameters,
+        joints: Sequence[str],
+        time_step: float,
+    ) -> None:
+        """Advertise the topic.
+
+        Args:
+            node: node that publishes.
+            name: name of the taker.
+            parameters: its options.
+            joints: its joints, in its own order.
+            time_step: period of the commands [s].
+        """
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray
+        from trajectory_msgs.msg import JointTrajectory
+
+        self.name = name
+        self.parameters = parameters
+        self.interface = parameters.interface
+        self.joints = list(joints)
+        self._encode: Callable[[np.ndarray, int], bytes]
+        if parameters.type == 'forward':
+            kind, topic = Float64MultiArray, f'{name}/commands'
+            forward = ArrayEncoder(len(joints))
+            self._encode = lambda values, stamp: forward.encode(values)
+        elif parameters.type == 'trajectory':
+            kind, topic = JointTrajectory, f'{name}/joint_trajectory'
+            point = PointEncoder(joints, self.interface, time_step)
+            self._encode = lambda values, stamp: point.encode(values)
+        else:
+            kind, topic = JointState, name
+            state = JointStateEncoder(joints, [self.interface])
+            self._encode = lambda values, stamp: state.encode_values(self.interface, values, stamp)
+        self._outbox = RawPublisher(node, kind, parameters.topic or topic, COMMAND_QOS)
+        self.topic = self._outbox.topic
+        self.readers_seen = 0
+
+    @property
+    def reader_count(self) -> int:
+        """Number of subscriptions that the commands reach."""
+        self.readers_seen = self._outbox.reader_count
+        return self.readers_seen
+
+    def send_values(self, values: np.ndarray, stamp: int) -> bool:
+        """Send one value a joint; `stamp` [ns] is that of the state they answer.
+
+        Returns:
+            False when the context is gone.
+        """
+        return self._outbox.send(self._encode(values, stamp))
+
+    def flush(self, timeout: float) -> bool:
+        """Wait until the readers have the last command; False after the time-out [s]."""
+        return self._outbox.flush(timeout)
+
+    def close(self) -> None:
+        """Stop advertising."""
+        self._outbox.close()
+
+
+COMMAND_ARRAYS = {'effort': 'u', 'position': 'q_target', 'velocity': 'dq_target'}
+
+
+class JointCommandPublisher(CommandPublisher):
+    """One taker of commands: where its values are in the body, and how they are sent.
+
+    Attributes:
+        joint_ids: ids of its joints, in its own order.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        parameters: CommandParameters,
+        joints: Sequence[str],
+        body: Body,
+        time_step: float,
+    ) -> None:
+        """Advertise the topic.
+
+        Args:
+            node: node that publishes.
+            name: name of the taker.
+            parameters: its options.
+            joints: its joints, in its own order.
+            body: the robot, whose commands are sent.
+            time_step: period of the ticks [s].
+        """
+        super().__init__(node, name, parameters, joints, time_step)
+        self.joint_ids = np.array([body.joint(joint).joint_id for joint in joints], np.intp)
+        self._body = body
+        self._commands = body.joint_arrays[COMMAND_ARRAYS[self.interface]]
+        self._idle = np.zeros(0, np.intp)
+
+    def drive(self, joints: Collection[str], goes_on: bool) -> None:
+        """Pass on the commands of these joints; the taker's other ones stay where they are.
+
+        What the body holds for a joint that no controller commands may be a measured effort, or a
+        posture of the model's. It is told the position that it has, no velocity and no effort.
+
+        Args:
+            joints: names of the joints that controllers command.
+            goes_on: whether the taker has had commands up to now, positions that still count.
+        """
+        idle = [place for place, joint in enumerate(self.joints) if joint not in joints]
+        self._idle = np.array(idle, np.intp)
+        if self.interface == 'position' and not goes_on:
+            ids = self.joint_ids[self._idle]
+            self._commands[ids] = self._body.q[ids]
+
+    def values(self) -> np.ndarray:
+        """What its joints are told by the commands in the body, in its own order."""
+        values = self._commands[self.joint_ids]
+        if self.interface != 'position' and self._idle.size:
+            values[self._idle] = 0.0
+        return values
+
+    def send(self, stamp: int) -> bool:
+        """Send the commands in the body; `stamp` [ns] is that of the state they answer.
+
+        Returns:
+            False when the context is gone.
+        """
+        return self.send_values(self.values(), stamp)

@@ -1,0 +1,297 @@
+"""Client of controller_manager."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from cnoid_control.ros.exceptions import (
+    MissingInterfaces,
+    ServiceUnavailable,
+    SwitchRefused,
+    UnusableController,
+)
+
+# Time between looks whether a service that was called is still there [s].
+LOOK_AGAIN = 0.1
+
+
+class ServiceCaller:
+    """A hidden node of its own that waits for the answers of services.
+
+    The node of the robot may be busy with the very transition that calls: its executor cannot
+    take the answer then. One call at a time; the loop thread never calls.
+    """
+
+    def __init__(self, name: str, namespace: str, context: Context) -> None:
+        """Make the node, named after the one that calls."""
+        self._node = Node(
+            f'_{name}_calls',
+            namespace=namespace,
+            context=context,
+            start_parameter_services=False,
+            enable_rosout=False,
+            use_global_arguments=False,
+        )
+        self._executor = SingleThreadedExecutor(context=context)
+        self._executor.add_node(self._node)
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def is_there(self, kind: type, name: str, timeout: float) -> bool:
+        """Whether somebody serves it within the time-out [s]."""
+        with self._lock:
+            return bool(self._client(kind, name).wait_for_service(timeout_sec=timeout))
+
+    def call(self, kind: type, name: str, request: Any, timeout: float) -> Any:
+        """Answer to a request.
+
+        Raises:
+            ServiceUnavailable: nobody serves it or there was no answer within the time-out [s],
+                or it has gone in the meantime.
+        """
+        with self._lock:
+            client = self._client(kind, name)
+            if not client.wait_for_service(timeout_sec=timeout):
+                raise ServiceUnavailable(name, 'nobody serves it', timeout)
+            future = client.call_async(request)
+            deadline = time.monotonic() + timeout
+            while not future.done():
+                left = deadline - time.monotonic()
+                if not client.service_is_ready():
+                    client.remove_pending_request(future)
+                    raise ServiceUnavailable(name, 'it has gone without an answer')
+                if left <= 0.0:
+                    client.remove_pending_request(future)
+                    raise ServiceUnavailable(name, 'there was no answer', timeout)
+                # Not until the future is done: that leaves work behind for the next call, which
+                # leaves more, and so on.
+                self._executor.spin_once(timeout_sec=min(left, LOOK_AGAIN))
+            return future.result()
+
+    def _client(self, kind: type, name: str) -> Any:
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(kind, name)
+        return self._clients[name]
+
+    def close(self) -> None:
+        """Remove the node."""
+        with self._lock:
+            self._executor.remove_node(self._node)
+            self._executor.shutdown()
+            self._node.destroy_node()
+
+
+# How long a manager that may not be there is looked for [s].
+PRESENCE_TIMEOUT = 2.0
+SERVICE_TIMEOUT = 5.0
+# Time between two looks at controllers that are being spawned [s]: each disturbs the manager.
+POLL_PERIOD = 0.2
+
+
+class ControllerManager:
+    """Lists and switches controllers; `activated` is what this side has switched on.
+
+    Attributes:
+        activated: names of the controllers that were activated from here and still are.
+        deactivated: names of those that were deactivated from here, or are about to be.
+    """
+
+    def __init__(self, name: str, caller: ServiceCaller, timeout: float = SERVICE_TIMEOUT) -> None:
+        """Talk to the manager of that relative or absolute name."""
+        self.activated: list[str] = []
+        self.deactivated: set[str] = set()
+        self._name = name
+        self._caller = caller
+        self._timeout = timeout
+
+    def is_there(self, timeout: float = PRESENCE_TIMEOUT) -> bool:
+        """Whether there is a manager.
+
+        Raises:
+            MissingInterfaces: controller_manager_msgs is not installed.
+        """
+        services = _services()
+        return self._caller.is_there(
+            services.ListControllers, f'{self._name}/list_controllers', timeout
+        )
+
+    def states(self, timeout: float | None = None) -> dict[str, Any]:
+        """The controllers by name: controller_manager_msgs/ControllerState each.
+
+        Args:
+            timeout: longest wait for the answer [s]; the usual one where None.
+
+        Raises:
+            ServiceUnavailable: the manager did not answer.
+        """
+        services = _services()
+        answer = self._caller.call(
+            services.ListControllers,
+            f'{self._name}/list_controllers',
+            services.ListControllers.Request(),
+            self._timeout if timeout is None else timeout,
+        )
+        return {state.name: state for state in answer.controller}
+
+    def wait_until_usable(self, controller: str, timeout: float) -> None:
+        """Wait until a controller is loaded and configured: spawners take their time.
+
+        Raises:
+            UnusableController: it is not within the time-out [s].
+            ServiceUnavailable: the manager did not answer.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            states = self.states()
+            try:
+                _demand_usable(controller, states)
+            except UnusableController:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(POLL_PERIOD)
+            else:
+                return
+
+    def is_loaded(self, controller: str, timeout: float) -> bool:
+        """Whether a controller can be asked for its joints within the time-out [s]."""
+        from rcl_interfaces.srv import GetParameters
+
+        return self._caller.is_there(GetParameters, _parameters_of(controller), timeout)
+
+    def joints(self, controller: str) -> list[str]:
+        """The joints of a controller in its own order.
+
+        Raises:
+            ServiceUnavailable: the controller is not there or did not answer.
+            UnusableController: it has no parameter `joints`.
+        """
+        from rcl_interfaces.srv import GetParameters
+
+        request = GetParameters.Request(names=['joints'])
+        answer = self._caller.call(
+            GetParameters, _parameters_of(controller), request, self._timeout
+        )
+        joints = [name for value in answer.values for name in value.string_array_value]
+        if not joints:
+            raise UnusableController(controller, 'has no parameter `joints`', ())
+        return joints
+
+    def use(self, controllers: Iterable[str]) -> None:
+        """Have these controllers active, and no other one on what they command.
+
+        One call with both lists, STRICT: all or nothing, in one cycle of the manager.
+
+        Raises:
+            UnusableController: one of them is not loaded or not configured.
+            SwitchRefused: the manager did not switch.
+            ServiceUnavailable: the manager did not answer.
+        """
+        states = self.states()
+        wanted = list(controllers)
+        claimed: set[str] = set()
+        joints: set[str] = set()
+        for name in wanted:
+            _demand_usable(name, states)
+            claimed.update(states[name].required_command_interfaces)
+            joints.update(_joint(one) for one in states[name].required_command_interfaces)
+        activate = [name for name in wanted if states[name].state != 'active']
+        # Two controllers on the same joint's interfaces may both be active: name the other one.
+        deactivate = [
+            name
+            for name, state in states.items()
+            if name not in wanted
+            and state.state == 'active'
+            and any(one in claimed or _joint(one) in joints for one in state.claimed_interfaces)
+        ]
+        if activate or deactivate:
+            self.switch(activate, deactivate)
+
+    def prepare_switch(self, timeout: float = PRESENCE_TIMEOUT) -> bool:
+        """Get to know the service that switches, so that a switch is quick; whether it is there.
+
+        Raises:
+            MissingInterfaces: controller_manager_msgs is not installed.
+        """
+        services = _services()
+        return self._caller.is_there(
+            services.SwitchController, f'{self._name}/switch_controller', timeout
+        )
+
+    def switch(self, activate: list[str], deactivate: list[str], strict: bool = True) -> None:
+        """Switch controllers on and off at once; unless strict, as far as possible.
+
+        Raises:
+            SwitchRefused: the manager did not switch.
+            ServiceUnavailable: the manager did not answer.
+        """
+        services = _services()
+        kind = services.SwitchController.Request
+        request = kind(
+            activate_controllers=activate,
+            deactivate_controllers=deactivate,
+            strictness=kind.STRICT if strict else kind.BEST_EFFORT,
+        )
+        request.timeout.sec = int(self._timeout)
+        # Before it is done: whoever sees the change must know that it was meant.
+        self.deactivated |= set(deactivate)
+        answer = self._caller.call(
+            services.SwitchController,
+            f'{self._name}/switch_controller',
+            request,
+            2.0 * self._timeout,
+        )
+        if not answer.ok:
+            self.deactivated -= set(deactivate)
+            raise SwitchRefused(activate, deactivate, getattr(answer, 'message', ''))
+        self.deactivated -= set(activate)
+        self.activated = [name for name in self.activated if name not in deactivate] + activate
+
+    def release(self) -> None:
+        """Deactivate what was activated from here.
+
+        Raises:
+            SwitchRefused: the manager did not switch.
+            ServiceUnavailable: the manager is not there any more or did not answer.
+        """
+        # It was there when it activated them: nothing is gained by waiting for it to come.
+        if not self.activated:
+            return
+        if not self.is_there(0.0):
+            raise ServiceUnavailable(self._name, 'it has gone')
+        states = self.states(PRESENCE_TIMEOUT)
+        mine = [
+            name for name in self.activated if name in states and states[name].state == 'active'
+        ]
+        if mine:
+            self.switch([], mine)
+        self.activated = []
+
+
+def _demand_usable(name: str, states: Mapping[str, Any]) -> None:
+    if name not in states:
+        raise UnusableController(name, 'is not loaded', states)
+    if states[name].state not in ('active', 'inactive'):
+        raise UnusableController(name, f'is {states[name].state!r}', states)
+
+
+def _parameters_of(controller: str) -> str:
+    return f'{controller}/get_parameters'
+
+
+def _joint(interface: str) -> str:
+    return interface.rsplit('/', 1)[0]
+
+
+def _services() -> Any:
+    try:
+        from controller_manager_msgs import srv
+    except ImportError as error:
+        raise MissingInterfaces('controller_manager_msgs', 'switching of controllers') from error
+    return srv

@@ -1,0 +1,1 @@
+"""The simulated robot as a ROS node."""

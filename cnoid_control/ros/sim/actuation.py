@@ -1,0 +1,116 @@
+"""From the commands that have arrived to the simulated robot's joints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from cnoid_control.body import StateFlag
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.mujoco.hardware import MujocoHardware
+from cnoid_control.ros.sim.commands import CommandInput
+
+MODES = {
+    'effort': (StateFlag.JOINT_EFFORT, 'u'),
+    'position': (StateFlag.JOINT_DISPLACEMENT, 'q_target'),
+    'velocity': (StateFlag.JOINT_VELOCITY, 'dq_target'),
+}
+
+
+class SimulatedActuation:
+    """Drives each joint by the interface that a command has come for.
+
+    A joint whose controller was exchanged goes on with its last command until the new controller
+    has sent one; a joint that lost its controller keeps its last command.
+
+    Attributes:
+        pushed: link that pushes act on.
+    """
+
+    def __init__(self, hardware: MujocoHardware, devices: Iterable[str], pushed: str) -> None:
+        """Read everything that is published, and actuate nothing yet."""
+        self._hardware = hardware
+        self._body = hardware.body
+        self._devices = set(devices)
+        self.pushed = pushed
+        self._interfaces = np.full(self._body.num_joints, '', dtype='U8')
+        self._commands = {name: np.zeros(self._body.num_joints) for name in MODES}
+        self._groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._push: tuple[np.ndarray, int] = (np.zeros(3), 0)
+        self.open()
+
+    def open(self) -> None:
+        """Give the hardware its channels; what joints get before the next command is as soft.
+
+        Joints that begin with efforts start with the effort that acts now, those that begin with
+        positions where they are, those that begin with velocities at rest.
+        """
+        body = self._body
+        joint_inputs = (
+            StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY | StateFlag.JOINT_EFFORT
+        )
+        inputs = {joint.name: joint_inputs for joint in body.joints if joint.name}
+        root = body.root_link.name
+        inputs[root] = (
+            inputs.get(root, StateFlag.NONE) | StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+        )
+        outputs = {
+            joint.name: MODES[interface][0]
+            for joint, interface in zip(body.joints, self._interfaces, strict=True)
+            if interface
+        }
+        outputs[self.pushed] = outputs.get(self.pushed, StateFlag.NONE) | StateFlag.LINK_EXT_WRENCH
+        self._groups = [
+            (getattr(body, array), np.flatnonzero(self._interfaces == name), self._commands[name])
+            for name, (_, array) in MODES.items()
+            if (self._interfaces == name).any()
+        ]
+        self._hardware.open(IORequest(inputs=inputs, outputs=outputs, devices=self._devices))
+
+    def hold(self) -> None:
+        """Hold all joints where they are by their servos."""
+        self._interfaces[:] = 'position'
+        self._commands['position'][:] = self._body.q
+        self._body.q_target[:] = self._body.q
+        self.open()
+
+    def release(self) -> None:
+        """Actuate nothing until commands come."""
+        self._interfaces[:] = ''
+        self.open()
+
+    def apply(self, inputs: Iterable[CommandInput]) -> None:
+        """Take over the last commands of the active controllers and send them."""
+        changed = False
+        for source in inputs:
+            if not source.complete:
+                continue
+            fresh = self._interfaces[source.slots] != source.interface
+            if fresh.any():
+                changed = True
+                started = source.slots[fresh]
+                self._interfaces[started] = source.interface
+                self._body.q_target[started] = self._body.q[started]
+                self._body.dq_target[started] = 0.0
+            self._commands[source.interface][source.slots] = source.values
+        if changed:
+            self.open()
+        self.send()
+
+    def send(self) -> None:
+        """Send the last commands, and the push that is under way."""
+        body = self._body
+        for target, slots, commands in self._groups:
+            target[slots] = commands[slots]
+        force, ticks = self._push
+        if ticks > 0:
+            link = body.link(self.pushed)
+            self._push = (force, ticks - 1)
+            body.external_wrenches[link.index] = [*force, *np.cross(link.p, force)]
+        self._hardware.write()
+
+    def push(self, force: np.ndarray, duration: float) -> None:
+        """Push the link with a force at its origin, world axes [N], for a time [s]."""
+        ticks = max(round(duration / self._hardware.time_step), 1)
+        self._push = (np.array(force, dtype=float), ticks)

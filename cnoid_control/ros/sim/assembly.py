@@ -1,0 +1,124 @@
+"""Puts the parts of the simulated robot's node together as the configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from cnoid_control.body import Body, Device
+from cnoid_control.body.devices import VisionSensor
+from cnoid_control.parameters import ParameterOutOfRange, UnknownParameter
+from cnoid_control.ros.robot.device_readers import default_topic
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
+from cnoid_control.ros.sim.controllers import (
+    SimulatedController,
+    SimulatedControllers,
+    forward_controller,
+)
+from cnoid_control.ros.sim.device_table import is_served, publisher_class
+from cnoid_control.ros.sim.pacing import LOCKSTEP
+
+JOINT_STATE_BROADCASTER = 'joint_state_broadcaster'
+
+
+def state_qos() -> QoSProfile:
+    """Quality of service of states, as broadcasters have it."""
+    return QoSProfile(
+        depth=1,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    )
+
+
+def command_qos(pacing: str) -> QoSProfile:
+    """Quality of service of commands: that of forward controllers; in lock-step none is lost."""
+    if pacing == LOCKSTEP:
+        return QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
+    return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+def served_devices(body: Body, topics: dict[str, str]) -> dict[str, Device]:
+    """Devices by the topic that each is published on.
+
+    Those that the configuration names, and of the others those that are measured in every tick.
+    Of several devices on one topic the one that measures most is published.
+
+    Raises:
+        UnknownParameter: the configuration names a device that the robot does not have.
+    """
+    devices = {device.name: device for device in body.devices}
+    for name in topics:
+        if name not in devices:
+            raise UnknownParameter(f'devices.{name}', devices)
+    served: dict[str, Device] = {}
+    for name, device in devices.items():
+        if name not in topics and (isinstance(device, VisionSensor) or not is_served(device)):
+            continue
+        topic = topics.get(name) or default_topic(device)
+        other = served.get(topic)
+        if other is None or len(device.state_fields) > len(other.state_fields):
+            served[topic] = device
+    return served
+
+
+def make_controllers(
+    body: Body,
+    commands: Ros2ControlParameters,
+    devices: dict[str, Device],
+    active: Iterable[str],
+) -> SimulatedControllers:
+    """Controllers that ros2_control would have loaded for this configuration.
+
+    Raises:
+        ParameterOutOfRange: a controller that is to be active does not exist.
+        UnknownJoint: a controller is for a joint that the robot does not have.
+    """
+    names = [name for name in body.joint_names if name]
+    interfaces = ('position', 'velocity', 'effort')
+    controllers = [
+        SimulatedController(
+            JOINT_STATE_BROADCASTER,
+            'joint_state_broadcaster/JointStateBroadcaster',
+            state_interfaces=tuple(f'{n}/{i}' for n in names for i in interfaces),
+            active=True,
+        )
+    ]
+    for topic, device in devices.items():
+        kind = publisher_class(device)
+        if kind.controller_type:
+            controllers.append(
+                SimulatedController(
+                    broadcaster_name(topic),
+                    kind.controller_type,
+                    state_interfaces=tuple(f'{device.name}/{i}' for i in kind.state_interfaces),
+                    parameters={'sensor_name': device.name},
+                    active=True,
+                )
+            )
+    takers = {
+        name: taker
+        for name, taker in (commands.commands or default_commands()).items()
+        if taker.type == 'forward'
+    }
+    for name, taker in takers.items():
+        joints = [body.joint(joint).joint_name for joint in taker.joints or names]
+        controllers.append(forward_controller(name, taker.interface, joints))
+    made = SimulatedControllers(controllers)
+    for name in active:
+        if name not in takers:
+            raise ParameterOutOfRange(
+                'active_controllers', name, f'choose from: {", ".join(takers)}'
+            )
+        made[name].active = True
+    return made
+
+
+def broadcaster_name(topic: str) -> str:
+    """Name of the broadcaster that serves a topic."""
+    return topic.strip('/').rpartition('/')[0] or topic.strip('/')
+
+
+def ticks_between(rate: float, time_step: float) -> int:
+    """Ticks between messages of a lower rate [Hz]; the rate of the ticks is the highest."""
+    return max(round(1.0 / (rate * time_step)), 1)

@@ -1,0 +1,185 @@
+"""The services and topics by which a controller_manager is asked, for the simulated robot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswer
+from typing import Any
+
+from lifecycle_msgs.msg import State
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from cnoid_control.ros.sim.controllers import (
+    SimulatedController,
+    SimulatedControllers,
+    SwitchResult,
+)
+
+MANAGER = 'controller_manager'
+# Longest wait for the simulation's thread to take a switch over [s].
+SWITCH_TIMEOUT = 5.0
+
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+
+class ControllerServer:
+    """Serves a node per controller with its parameters, and controller_manager's services.
+
+    Attributes:
+        nodes: the nodes, to be served by the executor.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        controllers: SimulatedControllers,
+        call: Callable[[Callable[[], Any]], Future[Any]],
+        activated: Callable[[Sequence[str]], None],
+    ) -> None:
+        """Advertise everything.
+
+        Args:
+            node: the simulated robot's node; namespace and context are taken from it.
+            controllers: the controllers.
+            call: runs a function in the simulation's thread.
+            activated: told, in that thread, the names of the controllers that were activated.
+
+        Raises:
+            ImportError: controller_manager_msgs is not installed.
+        """
+        from controller_manager_msgs.msg import ControllerManagerActivity
+        from controller_manager_msgs.srv import ListControllers, SwitchController
+
+        self._controllers = controllers
+        self._call = call
+        self._activated = activated
+        self._manager = companion_node(node, MANAGER)
+        self.nodes = [self._manager]
+        self._activity = self._manager.create_publisher(
+            ControllerManagerActivity, '~/activity', LATCHED
+        )
+        self._manager.create_service(ListControllers, '~/list_controllers', self._list)
+        self._manager.create_service(SwitchController, '~/switch_controller', self._switch)
+        self.publish_activity()
+
+    def publish_activity(self) -> None:
+        """Tell which controllers are active."""
+        from controller_manager_msgs.msg import ControllerManagerActivity, NamedLifecycleState
+
+        message: Any = ControllerManagerActivity()
+        message.header.stamp = self._manager.get_clock().now().to_msg()
+        for controller in self._controllers:
+            message.controllers.append(
+                NamedLifecycleState(name=controller.name, state=_state(controller))
+            )
+        self._activity.publish(message)
+
+    def _list(self, request: Any, response: Any) -> Any:
+        from controller_manager_msgs.msg import ControllerState
+
+        response.controller = [
+            ControllerState(
+                name=controller.name,
+                state=_state(controller).label,
+                type=controller.type,
+                claimed_interfaces=controller.command_interfaces if controller.active else [],
+                required_command_interfaces=controller.command_interfaces,
+                required_state_interfaces=list(controller.state_interfaces),
+            )
+            for controller in self._controllers
+        ]
+        return response
+
+    def _switch(self, request: Any, response: Any) -> Any:
+        def switch() -> SwitchResult:
+            before = {controller.name for controller in self._controllers if controller.active}
+            result = self._controllers.switch(
+                request.activate_controllers, request.deactivate_controllers, request.strictness
+            )
+            if result.ok:
+                again = before - set(request.deactivate_controllers)
+                self._activated(
+                    [c.name for c in self._controllers if c.active and c.name not in again]
+                )
+            return result
+
+        try:
+            result = self._call(switch).result(SWITCH_TIMEOUT)
+        except NoAnswer:
+            result = SwitchResult(False, f'the simulation took no switch in {SWITCH_TIMEOUT} s')
+        response.ok, response.message = result
+        logger = self._manager.get_logger()
+        asked = f'+{list(request.activate_controllers)} -{list(request.deactivate_controllers)}'
+        if result.ok:
+            logger.info(f'switched controllers: {asked}')
+        else:
+            logger.error(f'controllers not switched ({asked}): {result.message}')
+        self.publish_activity()
+        return response
+
+
+def companion_node(node: Node, name: str) -> Node:
+    """Node in the same namespace and context; the process's name remapping is not for it."""
+    return Node(
+        name,
+        namespace=node.get_namespace(),
+        context=node.context,
+        use_global_arguments=False,
+        enable_rosout=False,
+    )
+
+
+def controller_node(node: Node, controller: SimulatedController) -> Node:
+    """Node of a controller, for those who ask for its parameters."""
+    served = companion_node(node, controller.name)
+    for name, value in controller.parameters.items():
+        served.declare_parameter(name, value)
+    return served
+
+
+def watch_activity(
+    node: Node, controllers: SimulatedControllers, changed: Callable[[set[str]], None]
+) -> Any:
+    """Subscribe a real controller_manager's activity.
+
+    Args:
+        node: node that subscribes.
+        controllers: the controllers that matter.
+        changed: told the names of those that are active, when that has changed.
+
+    Returns:
+        The subscription; None where controller_manager_msgs is not installed.
+    """
+    try:
+        from controller_manager_msgs.msg import ControllerManagerActivity
+    except ImportError as error:
+        node.get_logger().warning(f'active controllers are not followed: {error}')
+        return None
+    names = {controller.name for controller in controllers if controller.interface}
+    last: list[set[str]] = []
+
+    def receive(message: Any) -> None:
+        active = {
+            named.name
+            for named in message.controllers
+            if named.name in names and named.state.id == State.PRIMARY_STATE_ACTIVE
+        }
+        if last != [active]:
+            last[:] = [active]
+            changed(active)
+
+    return node.create_subscription(
+        ControllerManagerActivity, f'{MANAGER}/activity', receive, LATCHED
+    )
+
+
+def _state(controller: SimulatedController) -> Any:
+    if controller.active:
+        return State(id=State.PRIMARY_STATE_ACTIVE, label='active')
+    return State(id=State.PRIMARY_STATE_INACTIVE, label='inactive')

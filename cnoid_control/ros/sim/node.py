@@ -1,0 +1,308 @@
+"""The simulated robot as a node: what ros2_control would serve, from MuJoCo."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.mujoco.hardware import MujocoHardware
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.parameters import parse_parameters
+from cnoid_control.ros.node.control_node import given_parameters, given_priority
+from cnoid_control.ros.node.diagnostics import Diagnostics
+from cnoid_control.ros.node.parameters import (
+    NODE_KEYS,
+    SIMULATION_KEYS,
+    declare_schema,
+    nested_values,
+)
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
+from cnoid_control.ros.sim.actuation import SimulatedActuation
+from cnoid_control.ros.sim.assembly import (
+    JOINT_STATE_BROADCASTER,
+    broadcaster_name,
+    command_qos,
+    make_controllers,
+    served_devices,
+    state_qos,
+    ticks_between,
+)
+from cnoid_control.ros.sim.commands import CommandInput, ForwardInput, TopicFeed, TopicInput
+from cnoid_control.ros.sim.controller_server import (
+    LATCHED,
+    ControllerServer,
+    controller_node,
+    watch_activity,
+)
+from cnoid_control.ros.sim.device_table import publisher_class
+from cnoid_control.ros.sim.loop import SimulationLoop
+from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, Pacing
+from cnoid_control.ros.sim.parameters import TOPIC, SimulationParameters
+from cnoid_control.ros.sim.services import (
+    REQUEST_TIMEOUT,
+    SimulationDiagnostics,
+    SimulationServices,
+)
+from cnoid_control.ros.sim.state import (
+    ClockPublisher,
+    JointStatePublisher,
+    RootPublisher,
+    StatePublishers,
+)
+from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.config import parse_config
+from cnoid_control.runtime.realtime import GcPause, request_realtime
+
+# Time between looks for a signal that ends the process [s].
+STOP_POLL = 0.1
+# Longest wait, when told to end, for the controllers to be switched off [s].
+SHUTDOWN_TIMEOUT = 2.0
+
+
+class MujocoNode(Node):
+    """Simulates the robot of a configuration and serves it as ros2_control would.
+
+    The physics, the states and the commands are the loop's, in a thread of their own; services
+    and parameters are served by the executor.
+
+    Attributes:
+        loop: the simulation.
+        companions: the nodes of controller_manager and of the controllers.
+    """
+
+    def __init__(self, **node: Any) -> None:
+        """Build the simulation from the node's parameters.
+
+        Raises:
+            CnoidControlError: the configuration cannot be simulated.
+        """
+        super().__init__(
+            'cnoid_control_mujoco',
+            allow_undeclared_parameters=True,
+            automatically_declare_parameters_from_overrides=True,
+            **node,
+        )
+        declare_schema(self, SimulationParameters)
+        values = nested_values(self)
+        own = {key: value for key, value in values.items() if key in SIMULATION_KEYS}
+        self.parameters = parse_parameters(SimulationParameters, own)
+        run = {key: value for key, value in values.items() if key not in NODE_KEYS}
+        config = parse_config(run, 'cnoid_control_mujoco')
+        self.body = make_robot(config.parameters.robot, config.folder)
+        physics = config.hardware.get('mujoco', MujocoParameters())
+        self.hardware = MujocoHardware(self.body, physics, config.time_step)
+        self._devices = served_devices(self.body, config.parameters.devices)
+        self.controllers = make_controllers(
+            self.body,
+            config.hardware.get('ros2_control', Ros2ControlParameters()),
+            self._devices,
+            self.parameters.active_controllers,
+        )
+        self._inputs = self._make_inputs()
+        parameters = self.parameters
+        hold_time = parameters.hold_time
+        if hold_time < 0:
+            # Behind a manager time must go on, and commands come whether they are answers or not.
+            hold_time = 1.0 if parameters.pacing == FREE or parameters.interface == TOPIC else 0.0
+        self.loop = SimulationLoop(
+            self.hardware,
+            SimulatedActuation(
+                self.hardware,
+                [device.name for device in self._devices.values()],
+                parameters.push.link or self.body.root_link.name,
+            ),
+            self._active_inputs,
+            self._make_publishers(),
+            Pacing(
+                parameters.pacing,
+                parameters.real_time_factor,
+                parameters.command_timeout,
+                config.time_step,
+                parameters.command_age,
+            ),
+            hold_time,
+            self._drop,
+        )
+        self.companions: list[Node] = []
+        self._server: ControllerServer | None = None
+        if parameters.interface == TOPIC:
+            self._activity = watch_activity(self, self.controllers, self._on_activity)
+        else:
+            self._serve_controllers()
+            self._publish_description()
+        self._services_of_simulation = SimulationServices(self, self.loop, parameters)
+        watch = SimulationDiagnostics(self.loop, self._active_inputs)
+        self._diagnostics = Diagnostics(self, watch.collect, watch.statistics, self.body.name)
+        self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
+        self._failure = ''
+
+    def _make_inputs(self) -> dict[str, CommandInput]:
+        qos = command_qos(self.parameters.pacing)
+        forward = [controller for controller in self.controllers if controller.interface]
+        if self.parameters.interface == TOPIC:
+            feed = TopicFeed(self, self.parameters.joint_commands_topic, self.body, qos)
+            # A manager that goes by this robot's clock cannot answer while that stands still.
+            clocked = self.parameters.clock_rate > 0
+            return {c.name: TopicInput(feed, c, self.body, clocked) for c in forward}
+        return {c.name: ForwardInput(self, c, self.body, qos) for c in forward}
+
+    def _active_inputs(self) -> list[CommandInput]:
+        return [self._inputs[controller.name] for controller in self.controllers.active_forward]
+
+    def _make_publishers(self) -> StatePublishers:
+        parameters, qos, dt = self.parameters, state_qos(), self.hardware.time_step
+        topic = 'joint_states'
+        if parameters.interface == TOPIC:
+            topic = parameters.joint_states_topic
+        joints = JointStatePublisher(self, self.body, topic, qos)
+        devices = [
+            (
+                publisher_class(device)(self, device, topic, qos),
+                self._is_active(broadcaster_name(topic)),
+            )
+            for topic, device in self._devices.items()
+        ]
+        slower: list[tuple[ClockPublisher | RootPublisher, int]] = []
+        if parameters.clock_rate > 0:
+            slower.append((ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)))
+        if parameters.root_rate > 0:
+            truth = RootPublisher(self, self.body, qos)
+            slower.append((truth, ticks_between(parameters.root_rate, dt)))
+        joints_active = self._is_active(JOINT_STATE_BROADCASTER)
+        return StatePublishers(self.body, [(joints, joints_active)], devices, slower)
+
+    def _is_active(self, name: str) -> Any:
+        for controller in self.controllers:
+            if controller.name == name:
+                return lambda: controller.active
+        return lambda: True
+
+    def _serve_controllers(self) -> None:
+        self.companions = [controller_node(self, controller) for controller in self.controllers]
+        try:
+            self._server = ControllerServer(
+                self, self.controllers, self.loop.call, self._forget_commands
+            )
+            self.companions += self._server.nodes
+        except ImportError as error:
+            first = next(c for c in self.controllers if c.interface)
+            if not self.controllers.active_forward:
+                first.active = True
+            self.get_logger().warning(
+                f'controllers cannot be switched ({error}); active: '
+                f'{", ".join(c.name for c in self.controllers.active_forward)}'
+            )
+
+    def _on_activity(self, active: set[str]) -> None:
+        """Drive the joints by the controllers that a real controller_manager has active."""
+
+        def switch() -> None:
+            started = [c.name for c in self.controllers if c.name in active and not c.active]
+            for controller in self.controllers:
+                if controller.interface:
+                    controller.active = controller.name in active
+            self._forget_commands(started)
+
+        self.loop.call(switch)
+
+    def _forget_commands(self, activated: Sequence[str]) -> None:
+        for name in activated:
+            if name in self._inputs:
+                self._inputs[name].forget()
+
+    def _drop(self, name: str, reason: str) -> None:
+        self.get_logger().error(f'{name}: {reason}')
+        self.controllers[name].active = False
+        if self._server is not None:
+            self._server.publish_activity()
+
+    def _publish_description(self) -> None:
+        model = Path(self.body.description.source)
+        if model.suffix == '.urdf':
+            self._description = self.create_publisher(String, 'robot_description', LATCHED)
+            self._description.publish(String(data=model.read_text(encoding='utf-8')))
+
+    def start(self) -> None:
+        """Begin to simulate."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        rest = GcPause()
+        rest.begin()
+        try:
+            self.loop.run()
+        except Exception as error:
+            self._failure = f'{type(error).__name__}: {error}'
+            self.get_logger().fatal(f'the simulation has failed: {self._failure}')
+            self.context.try_shutdown()
+        finally:
+            rest.end()
+            # Cameras must be closed in the thread that has drawn their pictures.
+            self.hardware.close()
+
+    def finish(self) -> str:
+        """End the simulation; returns what failed, empty for nothing."""
+        self.loop.stop()
+        if self._thread.is_alive():
+            self._thread.join(REQUEST_TIMEOUT)
+        return self._failure
+
+
+def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = MujocoNode) -> int:
+    """Run the node until it is told to end; the exit status is 1 where it failed.
+
+    Args:
+        args: the words of the command line; those of the process where None.
+        make_node: makes the node once ROS is there.
+    """
+    words = list(sys.argv if args is None else args)
+    # Before the middleware's threads are there: they inherit it.
+    scheduling = request_realtime(_wanted_priority(words))
+    stop = catch_stop_signals()
+    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = make_node()
+    except (CnoidControlError, ParameterException) as error:
+        print(f'cnoid_control_mujoco: {error}', file=sys.stderr)
+        rclpy.try_shutdown()
+        return 1
+    node.get_logger().info(scheduling)
+    executor = SingleThreadedExecutor()
+    for served in (node, *node.companions):
+        executor.add_node(served)
+    node.start()
+    with contextlib.suppress(ExternalShutdownException):
+        while not stop.is_set():
+            executor.spin_once(timeout_sec=STOP_POLL)
+        # Who was told to end at the same time wants to switch its controllers off.
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT
+        while node.controllers.active_forward and time.monotonic() < deadline:
+            executor.spin_once(timeout_sec=STOP_POLL)
+    failure = node.finish()
+    ignore_stop_signals()
+    rclpy.try_shutdown()
+    return 1 if failure else 0
+
+
+def _wanted_priority(words: Sequence[str]) -> int:
+    """Real-time priority that the arguments ask for; 0 in lock-step, where nothing is late."""
+    values = given_parameters(words)
+    return 0 if values.get('pacing') == LOCKSTEP else given_priority(values)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""What the simulated robot publishes in every tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from geometry_msgs.msg import TransformStamped
+from nav_msgs.msg import Odometry
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+
+from cnoid_control.body import Body
+from cnoid_control.messages.commands import JointStateEncoder, MessageTemplate, marks
+from cnoid_control.ros.raw_dds import RawPublisher
+from cnoid_control.ros.sim.devices import DevicePublisher
+
+WORLD = 'world'
+
+
+class JointStatePublisher:
+    """Positions, velocities and efforts of all joints."""
+
+    def __init__(self, node: Node, body: Body, topic: str, qos: QoSProfile) -> None:
+        """Advertise the topic and prepare the message."""
+        self.outbox = RawPublisher(node, JointState, topic, qos)
+        self._body = body
+        self._encoder = JointStateEncoder(
+            body.joint_names, ('position', 'velocity', 'effort'), body.root_link.name
+        )
+        values = self._encoder.values
+        self._copies = [
+            (values['position'], body.q),
+            (values['velocity'], body.dq),
+            (values['effort'], body.u),
+        ]
+
+    def publish(self, stamp: int) -> None:
+        """Publish the state with its stamp [ns]."""
+        for target, source in self._copies:
+            target[:] = source
+        self.outbox.send(self._encoder.encode(stamp))
+
+
+class RootPublisher:
+    """The true pose and velocity of the root: odometry, and tf where its messages are there."""
+
+    def __init__(self, node: Node, body: Body, qos: QoSProfile) -> None:
+        """Advertise `~/root` and /tf and prepare the messages."""
+        self._body = body
+        self._odometry = RawPublisher(node, Odometry, '~/root', qos)
+        message: Any = Odometry()
+        message.header.frame_id, message.child_frame_id = WORLD, body.root_link.name
+        place, turn = marks(0, 3), marks(3, 4)
+        linear, angular = marks(7, 3), marks(10, 3)
+        for field, values in (
+            (message.pose.pose.position, place),
+            (message.pose.pose.orientation, turn),
+            (message.twist.twist.linear, linear),
+            (message.twist.twist.angular, angular),
+        ):
+            _fill(field, values)
+        self._template = MessageTemplate(message)
+        self._pose = self._template.view([*place, *turn])
+        self._twist = self._template.view([*linear, *angular])
+        self._tf: RawPublisher | None = None
+        try:
+            from tf2_msgs.msg import TFMessage
+        except ImportError as error:
+            node.get_logger().info(f'/tf is not published: {error}')
+            return
+        self._tf = RawPublisher(node, TFMessage, '/tf', QoSProfile(depth=100))
+        transform: Any = TransformStamped()
+        transform.header.frame_id, transform.child_frame_id = WORLD, body.root_link.name
+        _fill(transform.transform.translation, place)
+        _fill(transform.transform.rotation, turn)
+        # The stamp of the only transform stands behind the number of transforms.
+        self._tf_template = MessageTemplate(TFMessage(transforms=[transform]), stamp_offset=8)
+        self._tf_pose = self._tf_template.view([*place, *turn])
+
+    def publish(self, stamp: int) -> None:
+        """Publish the pose in the world and the velocity in the root's own axes."""
+        root = self._body.root_link
+        self._pose[:] = self._body.pin_q()[:7]
+        self._twist[:3] = root.v @ root.R
+        self._twist[3:] = root.w @ root.R
+        self._odometry.send(self._template.encode(stamp))
+        if self._tf is not None:
+            self._tf_pose[:] = self._pose
+            self._tf.send(self._tf_template.encode(stamp))
+
+
+class ClockPublisher:
+    """Simulated time."""
+
+    def __init__(self, node: Node, qos: QoSProfile) -> None:
+        """Advertise /clock."""
+        self._outbox = RawPublisher(node, Clock, '/clock', qos)
+        self._template = MessageTemplate(Clock())
+
+    def publish(self, stamp: int) -> None:
+        """Publish the time [ns]."""
+        self._outbox.send(self._template.encode(stamp))
+
+
+class StatePublishers:
+    """All that is published in a tick: devices first, the joints, the rest at lower rates.
+
+    A controller that is driven by the joints' message finds the devices' messages of the same
+    stamp sent before it.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        joints: Sequence[tuple[JointStatePublisher, Callable[[], bool]]],
+        devices: Sequence[tuple[DevicePublisher, Callable[[], bool]]],
+        slower: Sequence[tuple[ClockPublisher | RootPublisher, int]],
+    ) -> None:
+        """Collect the publishers.
+
+        Args:
+            body: the robot.
+            joints: publishers of joint states, and whether each is active.
+            devices: publishers of devices, and whether each is active.
+            slower: other publishers, and ticks between the messages of each.
+        """
+        self._body = body
+        self._joints = list(joints)
+        self._devices = list(devices)
+        self._slower = list(slower)
+
+    @property
+    def joint_publishers(self) -> list[JointStatePublisher]:
+        """The publishers of joint states."""
+        return [publisher for publisher, _ in self._joints]
+
+    def publish(self, tick: int, stamp: int) -> None:
+        """Publish what is due in a tick, with its stamp [ns]."""
+        for other, ticks in self._slower:
+            if (tick - 1) % ticks == 0:
+                other.publish(stamp)
+        if self._devices:
+            self._body.calc_forward_kinematics()
+        for device, is_active in self._devices:
+            if is_active():
+                device.publish(stamp)
+        for joints, is_active in self._joints:
+            if is_active():
+                joints.publish(stamp)
+
+
+def _fill(field: Any, values: Sequence[float]) -> None:
+    for axis, value in zip('xyzw', values, strict=False):
+        setattr(field, axis, value)

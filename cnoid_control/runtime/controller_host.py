@@ -1,0 +1,277 @@
+"""Life cycle of the controllers of one run."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.plugin import ControllerIO
+from cnoid_control.runtime.exceptions import (
+    ControllerFailed,
+    ControllerRaised,
+    ControllersRevoked,
+    NoControllerLeft,
+    ResultNotBool,
+)
+from cnoid_control.runtime.managed_controller import ManagedController, let_interrupt_pass
+from cnoid_control.runtime.strict_io import StrictIO
+
+
+class ControllerHost:
+    """One or more controllers on one body, in Choreonoid's phases.
+
+    A controller that fails before the first tick is dropped and the others go on; when none is
+    left the run does not begin. In the loop the enabled inputs of all controllers are copied,
+    then all are called, then all enabled outputs are copied; a controller that fails there ends
+    the run. Every controller that was started is stopped.
+
+    Attributes:
+        body: body of the hardware.
+        time_step: period of the ticks [s].
+        os: stream for messages of the host and of the controllers.
+        strict: whether to warn of what controllers read or write without having enabled it.
+        controllers: those that are still in the run.
+        errors: what went wrong so far, in order.
+    """
+
+    def __init__(
+        self,
+        controllers: Sequence[ManagedController],
+        body: Body,
+        time_step: float,
+        os: TextIO | None = None,
+        strict: bool = False,
+    ) -> None:
+        """Take the controllers in; nothing is called yet."""
+        self.controllers = list(controllers)
+        self._all = list(controllers)
+        self.body = body
+        self.time_step = time_step
+        self.os = os if os is not None else sys.stderr
+        self.strict = strict
+        self.errors: list[CnoidControlError] = []
+        self._inputs: list[Callable[[], None]] = []
+        self._outputs: list[Callable[[], None]] = []
+        self._controls: list[tuple[str, Callable[[], Any]]] = []
+        self._ios: list[ControllerIO] = []
+        self._pushes = False
+        self._gate = threading.Lock()
+        self._revoked = False
+
+    def members(self) -> list[ManagedController]:
+        """All controllers and sub-controllers that are still in the run."""
+        return [member for managed in self.controllers for member in managed.with_children()]
+
+    def ios(self) -> list[ControllerIO]:
+        """The io of all controllers and sub-controllers, from initialize on."""
+        return [member.io for member in self.members() if member.io is not None]
+
+    # --- before the loop ----------------------------------------------------------------------
+
+    def configure(self) -> None:
+        """Configure all controllers on the model; those that fail are dropped."""
+        model = self.body.clone()
+        self._keep(lambda managed: managed.configure(model, self.os))
+
+    def initialize(self, standby: bool = False) -> IORequest:
+        """Initialize all controllers; those that fail are dropped.
+
+        Args:
+            standby: leave the robot's modes and commands alone, for another host has the robot.
+
+        Returns:
+            What the remaining ones read and command.
+
+        Raises:
+            NoControllerLeft: all were dropped.
+        """
+        self._keep(self._initialize)
+        self._demand_controllers()
+        for managed in self.controllers:
+            managed.connect(self.body)
+            if not standby:
+                managed.apply_initial_commands(self.body)
+        self._warn_of_double_outputs()
+        return self.request()
+
+    def set_modes(self) -> None:
+        """Have the robot's links commanded by what the controllers chose for them."""
+        for managed in self.controllers:
+            managed.set_modes(self.body)
+
+    def _initialize(self, managed: ManagedController) -> list[ControllerFailed]:
+        shared: dict[str, Any] = {}
+        own = self.body.clone()
+        managed.strict = StrictIO(own) if self.strict else None
+        return managed.initialize(self.body, own, self.time_step, self.os, shared)
+
+    def start(self) -> None:
+        """Start all controllers; those that fail are dropped and will not be stopped.
+
+        Raises:
+            NoControllerLeft: all were dropped.
+        """
+
+        def start(managed: ManagedController) -> list[ControllerFailed]:
+            try:
+                managed.start()
+            except ControllerFailed:
+                managed.disconnect()
+                raise
+            return []
+
+        self._keep(start)
+        self._demand_controllers()
+        self.compile()
+
+    def compile(self) -> None:
+        """Line up the calls of a tick; to be called again when `controllers` has changed."""
+        members = self.members()
+        transfers = [member.transfer for member in members if member.transfer is not None]
+        devices = [managed.devices for managed in self.controllers if managed.devices is not None]
+        self._inputs = list(itertools.chain.from_iterable(one.inputs for one in transfers))
+        self._outputs = list(itertools.chain.from_iterable(one.outputs for one in transfers))
+        if len(self.body.devices):
+            self._inputs += [one.input for one in devices if one.reads]
+            self._outputs += [one.output for one in devices]
+        self._controls = [call for managed in self.controllers for call in managed.controls()]
+        self._ios = self.ios()
+        self._pushes = any(
+            flags & StateFlag.LINK_EXT_WRENCH for flags in self.request().outputs.values()
+        )
+
+    def request(self) -> IORequest:
+        """What the controllers read and command, as they asked for it in initialize()."""
+        request = IORequest()
+        for managed in self.controllers:
+            for member in managed.with_children():
+                own = member.request
+                for name, flags in own.inputs.items():
+                    request.inputs[name] = request.inputs.get(name, StateFlag.NONE) | flags
+                request.outputs |= own.outputs
+                request.devices |= own.devices
+                request.no_delay |= own.no_delay
+        return request
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    def control(self, tick: int, time: float) -> bool:
+        """Call all controllers once.
+
+        Args:
+            tick: number of the tick, for messages.
+            time: time of the state in `body` [s].
+
+        Returns:
+            Whether any controller has more to do.
+
+        Raises:
+            ControllerFailed: a controller raised or returned no bool; no output was copied.
+            ControllersRevoked: the robot was taken from them; no output was copied.
+        """
+        name = ''
+        go_on = False
+        try:
+            for io in self._ios:
+                io.current_time = time
+            for copy in self._inputs:
+                copy()
+            for name, control in self._controls:
+                result = control()
+                if result is True:
+                    go_on = True
+                elif result is not False:
+                    if not isinstance(result, np.bool_):
+                        raise ResultNotBool(name, 'control', tick, result)
+                    go_on = go_on or bool(result)
+            with self._gate:
+                if self._revoked:
+                    raise ControllersRevoked
+                if self._pushes:
+                    self.body.external_wrenches.fill(0.0)
+                for copy in self._outputs:
+                    copy()
+        except (ControllerFailed, ControllersRevoked):
+            raise
+        except BaseException as error:
+            let_interrupt_pass(error)
+            name = name or self.controllers[0].name
+            raise ControllerRaised(name, 'control', tick, error) from error
+        return go_on
+
+    def revoke(self) -> None:
+        """Take the robot from the controllers: what they compute from now on goes nowhere.
+
+        From any thread, while control() runs; when this has returned, no output is copied.
+        """
+        with self._gate:
+            self._revoked = True
+
+    def pause(self) -> None:
+        """Tell the controllers that the loop has halted."""
+        for managed in reversed(self.controllers):
+            self._report(managed.pause())
+
+    def resume(self) -> None:
+        """Tell the controllers that the loop goes on; one that refuses is reported."""
+        for managed in self.controllers:
+            self._report(managed.resume())
+
+    # --- after the loop -----------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Stop every controller that was started, whatever the others do."""
+        for managed in self.controllers:
+            if managed.started:
+                managed.started = False
+                self._report(managed.stop())
+            managed.disconnect()
+        self._inputs, self._outputs, self._controls, self._ios = [], [], [], []
+
+    def unconfigure(self) -> None:
+        """Undo configure for every controller that is configured."""
+        for managed in self._all:
+            if managed.configured:
+                self._report(managed.unconfigure())
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def _keep(self, phase: Callable[[ManagedController], list[ControllerFailed]]) -> None:
+        for managed in list(self.controllers):
+            try:
+                self._report(phase(managed))
+            except ControllerFailed as error:
+                self._report([error])
+                self.controllers.remove(managed)
+
+    def _report(self, errors: Sequence[CnoidControlError]) -> None:
+        for error in errors:
+            self.errors.append(error)
+            print(f'error: {error}', file=self.os)
+
+    def _demand_controllers(self) -> None:
+        if not self.controllers:
+            raise NoControllerLeft(self.errors)
+
+    def _warn_of_double_outputs(self) -> None:
+        writer_of: dict[str, str] = {}
+        for managed in self.controllers:
+            for member in managed.with_children():
+                for name in sorted(member.io.outputs if member.io else ()):
+                    if self.body.link(name).actuation_mode == StateFlag.LINK_EXT_WRENCH:
+                        continue
+                    if name in writer_of:
+                        print(
+                            f'warning: link {name!r} is commanded by {writer_of[name]!r} and by '
+                            f'{member.name!r}; the latter wins',
+                            file=self.os,
+                        )
+                    writer_of[name] = member.name

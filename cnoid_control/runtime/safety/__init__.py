@@ -1,0 +1,1 @@
+"""What keeps the robot safe in every tick."""

@@ -1,0 +1,331 @@
+"""Limit rules for position, velocity and effort commands."""
+
+from __future__ import annotations
+
+import abc
+from functools import partial
+
+import numpy as np
+
+from cnoid_control.body import Body
+from cnoid_control.runtime.safety.joint_limits import (
+    Interval,
+    JointLimits,
+    effort_interval,
+    position_interval,
+    velocity_interval,
+)
+
+# Bound once: looking these up takes time in every tick.
+fmin, fmax = np.fmin, np.fmax
+
+# Nothing is limited to infinity: a command that is infinite is none.
+LARGEST = np.finfo(float).max
+CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
+
+
+def plausible_interval(
+    lower: np.ndarray, upper: np.ndarray, implausible_factor: float
+) -> Interval:
+    """Where commands may lie that can be meant; always finite, so that none other is in it.
+
+    Args:
+        lower: lower limits of the commands.
+        upper: upper limits of the commands.
+        implausible_factor: times a limit from which on they cannot be meant.
+    """
+    with np.errstate(invalid='ignore', over='ignore'):
+        middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+        reach = implausible_factor * 0.5 * (upper - lower)
+        return np.fmax(middle - reach, -LARGEST), np.fmin(middle + reach, LARGEST)
+
+
+class CommandGroup(abc.ABC):
+    """Base of the groups.
+
+    Attributes:
+        joints: ids of the group's joints.
+        last: commands sent last, shape (len(joints),).
+    """
+
+    # Rows of values that are compared with constant bounds to find that nothing is to be done.
+    rows = 0
+
+    def __init__(
+        self,
+        body: Body,
+        array: np.ndarray,
+        joints: np.ndarray,
+        limits: JointLimits,
+        recovery: float,
+    ) -> None:
+        """Prepare the index arrays and the scratch space.
+
+        Args:
+            body: the robot, whose commands are limited in place.
+            array: the body's array that holds the commands.
+            joints: ids of the joints.
+            limits: limits of all joints of the body.
+            recovery: speed of the way back into position limits [rad/s] or [m/s].
+        """
+        self.joints = joints
+        self.last = np.zeros(len(joints))
+        self._body = body
+        self._array = array
+        self._limits = limits.take(joints)
+        self._recovery = recovery
+        self._all = len(joints) == body.num_joints
+        self._values = np.zeros((self.rows, len(joints)))
+        self._bounded = np.zeros((self.rows, len(joints)))
+        self._lower = np.full((self.rows, len(joints)), -LARGEST)
+        self._upper = np.full((self.rows, len(joints)), LARGEST)
+        self._dt = 0.0
+        # Limits that depend on the state everywhere are never trivially kept.
+        self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
+
+    @abc.abstractmethod
+    def restart(self) -> None:
+        """Take the measured state for the last command."""
+
+    def go_on_from(self, other: CommandGroup) -> None:
+        """Take the last commands over from a group of the same kind, where it has the joint."""
+        _, mine, theirs = np.intersect1d(self.joints, other.joints, return_indices=True)
+        self.last[mine] = other.last[theirs]
+
+    def passes(self, dt: float) -> bool:
+        """Whether the commands are finite and within all limits; cheap."""
+        if self._always_limit:
+            return False
+        if dt != self._dt:
+            self._dt = dt
+            self._set_period(dt)
+        self._look(dt)
+        return self._are_bounded()
+
+    def _set_period(self, dt: float) -> None:  # noqa: B027 - some do not depend on it
+        """Write the bounds of all rows that depend on the period [s]."""
+
+    @abc.abstractmethod
+    def _look(self, dt: float) -> None:
+        """Write the values of all rows."""
+
+    def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
+        """Bring the commands, finite ones, into the limits.
+
+        Args:
+            dt: time since the last command [s].
+            counts: how often each joint was limited, by kind of limit; counted up.
+        """
+        command = self._pick(self._array)
+        lower, upper = self._interval(dt)
+        limited = np.fmin(np.fmax(command, lower), upper)
+        hit = limited != command
+        if hit.any():
+            for kind, mask in self._reasons(command, dt):
+                counts[kind][self.joints] += mask & hit
+                hit &= ~mask
+            self._array[self.joints] = limited
+
+    def is_plausible(self, implausible_factor: float) -> bool:
+        """Whether all commands are numbers that can be meant.
+
+        Args:
+            implausible_factor: times a limit from which on they cannot.
+        """
+        command = self._pick(self._array)
+        lower, upper = plausible_interval(*self._range(), implausible_factor)
+        return bool(((command >= lower) & (command <= upper)).all())
+
+    @abc.abstractmethod
+    def _range(self) -> Interval:
+        """The constant limits of the commands themselves."""
+
+    def repeat(self) -> None:
+        """Put the last commands in the place of the present ones."""
+        self._array[self.joints] = self.last
+
+    def relax(self) -> None:
+        """Put commands that move nothing in the place of the present ones."""
+        self._array[self.joints] = 0.0
+
+    def remember(self) -> None:
+        """Take the present commands for those sent last."""
+        self.last[:] = self._array if self._all else self._array.take(self.joints)
+
+    @abc.abstractmethod
+    def _interval(self, dt: float) -> Interval:
+        """Where the commands may be now, by all limits."""
+
+    @abc.abstractmethod
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        """Kinds of limits with the joints on which they may have acted, the first one counts."""
+
+    def _pick(self, array: np.ndarray) -> np.ndarray:
+        return array if self._all else array.take(self.joints)
+
+    def _set_bounds(self, row: int, lower: np.ndarray, upper: np.ndarray) -> None:
+        self._lower[row] = np.fmax(lower, -LARGEST)
+        self._upper[row] = np.fmin(upper, LARGEST)
+
+    def _are_bounded(self) -> bool:
+        # fmin and fmax drop NaN, which thus differs from the outcome as every excess does.
+        values, bounded = self._values, self._bounded
+        fmin(values, self._upper, bounded)
+        fmax(bounded, self._lower, bounded)
+        return bounded.tobytes() == values.tobytes()
+
+
+class EffortGroup(CommandGroup):
+    """Joints commanded by `u`."""
+
+    rows = 3
+
+    def __init__(
+        self,
+        body: Body,
+        array: np.ndarray,
+        joints: np.ndarray,
+        limits: JointLimits,
+        recovery: float,
+    ) -> None:
+        """Prepare; effort limits do not depend on accelerations."""
+        super().__init__(body, array, joints, limits, recovery)
+        self._always_limit = self._limits.are_soft
+        self._copies = [
+            partial(row.__setitem__, Ellipsis, values)
+            if self._all
+            else partial(values.take, joints, None, row, 'clip')
+            for row, values in zip(self._values, (array, body.q, body.dq), strict=True)
+        ]
+        mine = self._limits
+        self._set_bounds(0, mine.u_lower, mine.u_upper)
+        # At a position limit itself the rules apply already: only what is inside passes.
+        self._set_bounds(
+            1, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
+        )
+        self._set_bounds(2, mine.dq_lower, mine.dq_upper)
+
+    def restart(self) -> None:
+        """Take no effort for the last command."""
+        self.last[:] = 0.0
+
+    def _look(self, dt: float) -> None:
+        for copy in self._copies:
+            copy()
+
+    def _range(self) -> Interval:
+        return self._limits.u_lower, self._limits.u_upper
+
+    def _interval(self, dt: float) -> Interval:
+        return effort_interval(self._limits, self._pick(self._body.q), self._pick(self._body.dq))
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        limits = self._limits
+        dq = self._pick(self._body.dq)
+        return [
+            ('effort', (command < limits.u_lower) | (command > limits.u_upper)),
+            ('velocity', (dq < limits.dq_lower) | (dq > limits.dq_upper)),
+            ('soft', limits.k_position > 0.0),
+            ('position', np.ones(len(self.joints), dtype=bool)),
+        ]
+
+
+class PositionGroup(CommandGroup):
+    """Joints commanded by `q_target`."""
+
+    rows = 2
+
+    def restart(self) -> None:
+        """Take the measured positions for the last command."""
+        q = self._pick(self._body.q)
+        self.last[:] = np.where(np.isfinite(q), q, np.nan_to_num(self._pick(self._array)))
+        self._is_outside = True  # not known yet: the first command takes the thorough way
+
+    def passes(self, dt: float) -> bool:
+        """Whether the commands are in range and near enough to the last ones."""
+        return not self._is_outside and super().passes(dt)
+
+    def _set_period(self, dt: float) -> None:
+        limits = self._limits
+        self._set_bounds(0, limits.q_lower, limits.q_upper)
+        self._set_bounds(1, limits.dq_lower * dt, limits.dq_upper * dt)
+
+    def _look(self, dt: float) -> None:
+        values = self._values
+        values[0] = self._pick(self._array)
+        np.subtract(values[0], self.last, out=values[1])
+
+    def relax(self) -> None:
+        """Stay at the last positions."""
+        self.repeat()
+
+    def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
+        """Bring the commands into the limits, and see whether they are still on the way back."""
+        super().limit(dt, counts)
+        command = self._pick(self._array)
+        outside = (command < self._limits.q_lower) | (command > self._limits.q_upper)
+        self._is_outside = bool(outside.any())
+
+    def _range(self) -> Interval:
+        return self._limits.q_lower, self._limits.q_upper
+
+    def _interval(self, dt: float) -> Interval:
+        dq = self._pick(self._body.dq)
+        return position_interval(self._limits, self.last, dq, dt, self._recovery)
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        limits = self._limits
+        step = command - self.last
+        return [
+            ('position', (command < limits.q_lower) | (command > limits.q_upper)),
+            ('position', (self.last < limits.q_lower) | (self.last > limits.q_upper)),
+            ('velocity', (step < limits.dq_lower * dt) | (step > limits.dq_upper * dt)),
+            ('soft', limits.k_position > 0.0),
+            ('acceleration', np.ones(len(self.joints), dtype=bool)),
+        ]
+
+
+class VelocityGroup(CommandGroup):
+    """Joints commanded by `dq_target`."""
+
+    rows = 3
+
+    def restart(self) -> None:
+        """Take the measured velocities for the last command."""
+        dq = self._pick(self._body.dq)
+        self.last[:] = np.where(np.isfinite(dq), dq, 0.0)
+
+    def _set_period(self, dt: float) -> None:
+        limits = self._limits
+        self._set_bounds(0, limits.dq_lower, limits.dq_upper)
+        # The position itself, and after a period of this velocity.
+        self._set_bounds(1, limits.q_lower, limits.q_upper)
+        self._set_bounds(2, limits.q_lower, limits.q_upper)
+
+    def _look(self, dt: float) -> None:
+        values = self._values
+        values[0] = self._pick(self._array)
+        values[1] = self._pick(self._body.q)
+        np.multiply(values[0], dt, out=values[2])
+        np.add(values[1], values[2], out=values[2])
+
+    def _range(self) -> Interval:
+        return self._limits.dq_lower, self._limits.dq_upper
+
+    def _interval(self, dt: float) -> Interval:
+        q = self._pick(self._body.q)
+        return velocity_interval(self._limits, self.last, q, dt, self._recovery)
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        limits = self._limits
+        q = self._pick(self._body.q)
+        end = q + command * dt
+        change = np.abs(command - self.last)
+        return [
+            ('velocity', (command < limits.dq_lower) | (command > limits.dq_upper)),
+            ('position', (end < limits.q_lower) | (end > limits.q_upper)),
+            ('position', (q < limits.q_lower) | (q > limits.q_upper)),
+            ('acceleration', change > limits.ddq_max * dt),
+            ('soft', limits.k_position > 0.0),
+            ('position', np.ones(len(self.joints), dtype=bool)),
+        ]

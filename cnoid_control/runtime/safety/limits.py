@@ -1,0 +1,206 @@
+"""The last gate before the robot: commands are finite and within limits, whatever made them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.parameters import parameter
+from cnoid_control.runtime.safety.joint_limits import (
+    Interval,
+    JointLimitParameters,
+    find_joint_limits,
+)
+from cnoid_control.runtime.safety.limit_rules import (
+    CLAMP_KINDS,
+    CommandGroup,
+    EffortGroup,
+    PositionGroup,
+    VelocityGroup,
+    plausible_interval,
+)
+
+GROUPS: tuple[tuple[StateFlag, str, type[CommandGroup]], ...] = (
+    (StateFlag.JOINT_DISPLACEMENT, 'q_target', PositionGroup),
+    (StateFlag.JOINT_VELOCITY, 'dq_target', VelocityGroup),
+    (StateFlag.JOINT_EFFORT, 'u', EffortGroup),
+)
+
+# A controller that takes over may be far from where it wants to be: it may ask for so much more
+# than others as long as a small part of it counts.
+BLEND_MARGIN = 10.0
+
+
+@dataclass
+class LimitsParameters:
+    """The `limits` section of a configuration."""
+
+    enabled: bool = parameter(True, 'whether commands are limited; they are finite in any case')
+    max_velocity: float = parameter(
+        math.inf, 'speed limit for all joints', unit='rad/s or m/s', minimum=0.0
+    )
+    max_acceleration: float = parameter(
+        math.inf, 'acceleration limit for all joints', unit='rad/s^2 or m/s^2', minimum=0.0
+    )
+    max_effort: float = parameter(
+        math.inf, 'effort limit for all joints', unit='N m or N', minimum=0.0
+    )
+    recovery_velocity: float = parameter(
+        0.5, 'speed of the way back into position limits', unit='rad/s or m/s', minimum=1e-6
+    )
+    max_bad_commands: int = parameter(
+        3, 'commands in a row that cannot be meant, before the controller is stopped', minimum=1
+    )
+    implausible_factor: float = parameter(
+        10.0, 'times a limit from which on a command is taken for no command at all', minimum=1.0
+    )
+    joints: dict[str, JointLimitParameters] = parameter({}, 'limits by joint name')
+
+
+class CommandLimiter:
+    """Limits the commands in a body, in place, by each joint's actuation mode.
+
+    A command that cannot be meant, because it is not a number or far beyond every limit, is never
+    passed on: where there is one, the whole command of the tick is replaced by the last one, and
+    counted; where there are too many in a row, by one without velocity and effort.
+
+    Attributes:
+        limits: the limits in force; `limits.notes` says what is wrong with the model's.
+        counts: how often each joint was limited, by kind of limit, shape (num_joints,) each.
+        bad_commands: ticks so far whose command could not be meant.
+        bad_commands_in_a_row: those that were not followed by a good one.
+    """
+
+    def __init__(self, body: Body, parameters: LimitsParameters, time_step: float) -> None:
+        """Find the limits and start from the measured state.
+
+        Args:
+            body: the robot, with its actuation modes set.
+            parameters: the configuration.
+            time_step: period of a tick [s]; taken where `apply` gets a period of none.
+
+        Raises:
+            UnknownParameter: a joint of the configuration does not exist.
+        """
+        if parameters.enabled:
+            self.limits = find_joint_limits(
+                body,
+                parameters.joints,
+                parameters.max_velocity,
+                parameters.max_acceleration,
+                parameters.max_effort,
+            )
+        else:
+            free = {joint.joint_name: JointLimitParameters(enabled=False) for joint in body.joints}
+            free.pop('', None)
+            self.limits = find_joint_limits(body, free)
+            self.limits.notes[:] = ['commands are not limited: limits.enabled is false']
+        self.parameters = parameters
+        self.counts = {kind: np.zeros(body.num_joints, dtype=int) for kind in CLAMP_KINDS}
+        self.bad_commands = 0
+        self.bad_commands_in_a_row = 0
+        self._body = body
+        self._time_step = time_step
+        self._groups: list[CommandGroup] = []
+        self.restart()
+
+    def restart(self) -> None:
+        """Look up the actuation modes again and go on from the measured state.
+
+        To be called when the robot has moved without commands.
+        """
+        self._groups = []
+        self.change_modes()
+
+    def change_modes(self) -> None:
+        """Look up the actuation modes again; joints whose mode is new begin as measured."""
+        body = self._body
+        before = {type(group): group for group in self._groups}
+        self._groups = []
+        for flag, name, group_type in GROUPS:
+            joints = [
+                joint.joint_id
+                for joint in body.joints
+                if joint.name and joint.actuation_mode & flag
+            ]
+            if joints:
+                group = group_type(
+                    body,
+                    body.joint_arrays[name][: body.num_joints],
+                    np.array(joints, dtype=np.intp),
+                    self.limits,
+                    self.parameters.recovery_velocity,
+                )
+                group.restart()
+                if group_type in before:
+                    group.go_on_from(before[group_type])
+                self._groups.append(group)
+        self.bad_commands_in_a_row = 0
+
+    def can_blend(self) -> bool:
+        """Whether the body's present commands are finite and may be mixed with others."""
+        excess = BLEND_MARGIN * self.parameters.implausible_factor
+        return all(group.is_plausible(excess) for group in self._groups)
+
+    def blend_range(self, channel: str) -> Interval:
+        """Where commands of all joints may lie that are to be mixed with others.
+
+        Args:
+            channel: 'q_target', 'dq_target' or 'u'.
+        """
+        limits = self.limits
+        lower, upper = {
+            'q_target': (limits.q_lower, limits.q_upper),
+            'dq_target': (limits.dq_lower, limits.dq_upper),
+            'u': (limits.u_lower, limits.u_upper),
+        }[channel]
+        return plausible_interval(lower, upper, BLEND_MARGIN * self.parameters.implausible_factor)
+
+    def apply(self, dt: float) -> bool:
+        """Limit the body's present commands.
+
+        Args:
+            dt: time since the last command [s]; not positive for unknown.
+
+        Returns:
+            False once so many commands in a row could not be meant that the controller must be
+            stopped.
+        """
+        if not dt > 0.0:
+            dt = self._time_step
+        for group in self._groups:
+            if not group.passes(dt):
+                return self._limit(dt)
+        for group in self._groups:
+            group.remember()
+        self.bad_commands_in_a_row = 0
+        return True
+
+    def _limit(self, dt: float) -> bool:
+        if all(group.is_plausible(self.parameters.implausible_factor) for group in self._groups):
+            self.bad_commands_in_a_row = 0
+        else:
+            self.bad_commands += 1
+            self.bad_commands_in_a_row += 1
+            for group in self._groups:
+                # What holds for a moment must not go on for ever.
+                if self.bad_commands_in_a_row < self.parameters.max_bad_commands:
+                    group.repeat()
+                else:
+                    group.relax()
+        for group in self._groups:
+            group.limit(dt, self.counts)
+            group.remember()
+        return self.bad_commands_in_a_row < self.parameters.max_bad_commands
+
+    def report(self) -> dict[str, dict[str, int]]:
+        """How often each limit acted, by kind and joint name; only those that did."""
+        names = self._body.joint_names
+        found = {
+            kind: {names[joint]: int(count[joint]) for joint in np.flatnonzero(count)}
+            for kind, count in self.counts.items()
+        }
+        return {kind: joints for kind, joints in found.items() if joints}

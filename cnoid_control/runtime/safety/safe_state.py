@@ -1,0 +1,223 @@
+"""What the robot is told to do when nothing else may command it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control.body import Body
+from cnoid_control.parameters import parameter
+from cnoid_control.runtime.safety.commands import Commands
+from cnoid_control.runtime.safety.hold import Hold
+
+# Largest gain, and longest time [s], that can be meant.
+MAX_GAIN = 1e9
+MAX_TIME = 3600.0
+
+
+@dataclass
+class SafeStateParameters:
+    """The `safe_state` section of a configuration."""
+
+    effort: str = parameter(
+        'hold',
+        'what joints commanded by effort do: hold the posture, damp the motion, or nothing',
+        choices=('hold', 'damping', 'zero'),
+    )
+    estop_effort: str = parameter(
+        'zero', 'the same for an emergency stop', choices=('hold', 'damping', 'zero')
+    )
+    kp: float | list[float] = parameter(
+        0.0,
+        'stiffness of hold; 0 for one from the inertia',
+        unit='N m/rad or N/m',
+        minimum=0.0,
+        maximum=MAX_GAIN,
+    )
+    kd: float | list[float] = parameter(
+        0.0,
+        'damping; 0 for one from the inertia',
+        unit='N m s/rad or N s/m',
+        minimum=0.0,
+        maximum=MAX_GAIN,
+    )
+    frequency: float = parameter(
+        50.0,
+        'natural frequency where gains come from the inertia',
+        unit='rad/s',
+        minimum=0.1,
+        maximum=MAX_GAIN,
+    )
+    ramp: float = parameter(
+        0.5,
+        'time in which efforts fade when states are no longer known',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
+    )
+    takeover: float = parameter(
+        0.5,
+        'time in which a controller takes over after a reset',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
+    )
+    fallback: str = parameter(
+        '', 'controller that takes over instead of holding; none where empty'
+    )
+
+
+class SafeState:
+    """Latched stop: once entered, it commands the robot until it is reset.
+
+    Position commands hold, velocity commands are zero, effort commands hold, damp or vanish as
+    configured while the joint states are fresh, and fade to zero when they are not; when they come
+    back, the posture of that moment is held. While nobody takes the commands, positions follow the
+    measured ones and efforts fade: whoever takes them up again must not be made to jump.
+
+    Attributes:
+        parameters: the configuration.
+        reason: why it was entered; empty while a controller commands.
+        is_estop: whether it is an emergency stop.
+        is_pause: whether it is a mere pause.
+        entries: how often it was entered.
+        effort_limits: least and largest efforts of a hold [N m] or [N], shape (num_joints,) each.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        parameters: SafeStateParameters,
+        time_step: float,
+        report: Callable[[str], None] = lambda reason: None,
+    ) -> None:
+        """Prepare; a controller commands.
+
+        Args:
+            body: the robot, with the measured state and the commands to it.
+            parameters: the configuration.
+            time_step: period of a tick [s].
+            report: told the reason each time that the safe state is entered.
+        """
+        self.parameters = parameters
+        self.reason = ''
+        self.is_estop = False
+        self.is_pause = False
+        self.entries = 0
+        unlimited = np.full(body.num_joints, np.inf)
+        self.effort_limits = -unlimited, unlimited
+        self._report = report
+        self._commands = Commands.of(body)
+        self._safe = self._commands.copy()
+        self._hold = Hold(body, time_step, parameters.kp, parameters.kd, parameters.frequency)
+        self._effort = parameters.effort
+        self._stale_time = 0.0
+        self._has_no_subscriber = False
+        self._takeover_time = parameters.takeover
+
+    @property
+    def is_engaged(self) -> bool:
+        """Whether the safe state commands the robot."""
+        return self.reason != ''
+
+    @property
+    def is_handing_over(self) -> bool:
+        """Whether a controller is taking over again."""
+        return not self.is_engaged and self._takeover_time < self.parameters.takeover
+
+    def enter(
+        self, reason: str, estop: bool = False, no_subscriber: bool = False, pause: bool = False
+    ) -> None:
+        """Stop: hold what is measured now. A later reason does not replace the first one.
+
+        Args:
+            reason: one sentence on why.
+            estop: whether it is an emergency stop, which overrules a stop of another kind.
+            no_subscriber: whether nobody takes the commands any more.
+            pause: whether nothing is wrong: every other reason takes the place of this one.
+        """
+        self._has_no_subscriber |= no_subscriber
+        if self.is_pause and not pause and not estop:
+            self.is_pause = False
+            self.reason = reason
+            self._report(reason)
+            return
+        if estop and not self.is_estop:
+            self.is_estop = True
+            self.reason = ''
+        if self.is_engaged:
+            return
+        self.reason = reason or 'stopped'
+        self.is_pause = pause
+        self.entries += 1
+        self._effort = self.parameters.estop_effort if estop else self.parameters.effort
+        self._stale_time = 0.0
+        # What fades, where states are missing already, is what was sent last.
+        self._safe.take(self._commands)
+        self._hold.capture()
+        self._report(self.reason)
+
+    def reset(self) -> bool:
+        """Let a controller, restarted from the measured state, take over; False if none waits."""
+        if not self.is_engaged:
+            return False
+        self.reason = ''
+        self.is_estop = False
+        self.is_pause = False
+        self._has_no_subscriber = False
+        self._effort = self.parameters.effort
+        self._takeover_time = 0.0
+        self._hold.capture()
+        return True
+
+    def apply(self, dt: float, fresh: bool = True) -> None:
+        """Replace the body's commands while engaged; mix them while a controller takes over.
+
+        Args:
+            dt: time since the last tick [s].
+            fresh: whether the measured state is up to date.
+        """
+        if self.is_engaged:
+            self._write_safe(dt, fresh)
+            self._commands.take(self._safe)
+            self._write_gains(1.0)
+        elif self._takeover_time < self.parameters.takeover:
+            self._takeover_time += dt
+            part = min(1.0, self._takeover_time / self.parameters.takeover)
+            self._write_safe(dt, fresh)
+            self._commands.blend(self._safe, 1.0 - smooth(part))
+            self._write_gains(1.0 - smooth(part))
+
+    def _write_gains(self, weight: float) -> None:
+        """Have PID actuators do themselves what joints commanded by effort are told to do."""
+        stiffness = 1.0 if self._effort == 'hold' else 0.0
+        damping = 0.0 if self._effort == 'zero' else 1.0
+        self._hold.write_gains(stiffness, damping, weight)
+
+    def _write_safe(self, dt: float, fresh: bool) -> None:
+        if self._has_no_subscriber:
+            self._hold.follow()
+        elif fresh and self._stale_time > 0.0:
+            # The robot has moved, nobody knows where to: there is no way back to the old posture.
+            self._hold.capture()
+        last = self._safe.u.copy()
+        self._hold.write(self._safe, stiffness=1.0 if self._effort == 'hold' else 0.0)
+        np.clip(self._safe.u, *self.effort_limits, out=self._safe.u)
+        if self._effort == 'zero':
+            self._safe.u[:] = 0.0
+        elif fresh and not self._has_no_subscriber:
+            self._stale_time = 0.0
+        else:
+            # The effort of the last fresh state fades: what is left of the ramp, tick by tick.
+            left = max(0.0, self.parameters.ramp - self._stale_time)
+            self._stale_time += dt
+            still = max(0.0, self.parameters.ramp - self._stale_time)
+            np.nan_to_num(last, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+            self._safe.u[:] = last * (still / left if left > 0.0 else 0.0)
+
+
+def smooth(part: float) -> float:
+    """Blend that starts and ends without a kink: 0 at 0, 1 at 1, slopes 0."""
+    return part * part * (3.0 - 2.0 * part)

@@ -1,0 +1,317 @@
+"""Watchdog: time-outs on joint states, devices and control(), on the monotonic clock."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from cnoid_control.parameters import parameter
+
+ACTIONS = ('ignore', 'warn', 'safe', 'estop')
+# Longest time that makes sense [s]; what is not to be watched has an action that says so.
+MAX_TIME = 3600.0
+# What is watched, from which age on it is too old [s], and what follows.
+WatchedAge = tuple[str, float, str]
+
+
+@dataclass
+class WatchdogParameters:
+    """The `watchdog` section of a configuration: what is watched, how closely, and then what.
+
+    Actions: `ignore` does not watch, `warn` reports, `safe` enters the safe state, `estop` stops
+    as the emergency stop does.
+    """
+
+    grace: float = parameter(
+        1.0,
+        'time after the start in which nothing is too old',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
+    )
+    state_age: float = parameter(
+        0.05, 'age of the joint states', unit='s', minimum=0.0, maximum=MAX_TIME
+    )
+    state_action: str = parameter('safe', 'when joint states are too old', choices=ACTIONS)
+    device_age: float = parameter(
+        0.2, 'age of a device in use', unit='s', minimum=0.0, maximum=MAX_TIME
+    )
+    device_ages: dict[str, float] = parameter(
+        {}, 'ages of devices by name, instead', minimum=0.0, maximum=MAX_TIME
+    )
+    device_action: str = parameter('safe', 'when a device is too old', choices=ACTIONS)
+    late_ticks: int = parameter(20, 'ticks in a row that took longer than a period', minimum=1)
+    late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
+    control_time: float = parameter(
+        0.02,
+        'time after which control() is taken to hang',
+        unit='s',
+        minimum=0.001,
+        maximum=MAX_TIME,
+    )
+    control_action: str = parameter('safe', 'when control() hangs', choices=ACTIONS)
+    time_jump: float = parameter(
+        0.5,
+        'change of time between two states, any step back counts',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
+    )
+    time_jump_action: str = parameter('safe', 'when time jumps', choices=ACTIONS)
+    subscriber_time: float = parameter(
+        0.5,
+        'time without anybody who receives the commands',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
+    )
+    subscriber_action: str = parameter('safe', 'when nobody receives commands', choices=ACTIONS)
+    deactivated_action: str = parameter(
+        'safe', 'when someone deactivates the command controller', choices=ACTIONS
+    )
+
+
+@dataclass(frozen=True)
+class Trip:
+    """A watch that found something wrong.
+
+    Attributes:
+        watch: name of the watch: `state_age`, `device_age:GYRO`, `control_time`, ...
+        action: what follows: `warn`, `safe` or `estop`.
+        message: one sentence with the value and the threshold.
+        time: when, on the steady clock [s].
+    """
+
+    watch: str
+    action: str
+    message: str
+    time: float
+
+
+class Watchdog:
+    """Watches ages, ticks and time; what it finds is reported once until it is well again.
+
+    `feed` and `trip` may be called from any thread; `check` belongs to the loop.
+
+    Attributes:
+        parameters: the configuration.
+        trips: everything found so far, the latest last, at most `kept`.
+    """
+
+    kept = 100
+
+    def __init__(
+        self,
+        parameters: WatchdogParameters,
+        report: Callable[[Trip], None] = lambda trip: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make a watchdog that watches nothing yet.
+
+        Args:
+            parameters: the configuration.
+            report: called with each trip, in the thread that found it.
+            clock: steady time [s].
+        """
+        self.parameters = parameters
+        self.trips: list[Trip] = []
+        self._report = report
+        self._clock = clock
+        self._fed: dict[str, float] = {}
+        # When what is looked for now and then was looked for last.
+        self._looked: dict[str, float] = {}
+        # Replaced, never changed: one thread goes through it while another one has it otherwise.
+        self._ages: dict[str, WatchedAge] = {}
+        self._bad: set[str] = set()
+        self._pending: list[Trip] = []
+        self._late_ticks = 0
+        self._last_stamp = math.nan
+        self._grace_end = math.inf
+
+    def watch_age(self, name: str, what: str, threshold: float, action: str) -> None:
+        """Watch that `feed(name)` is called often enough.
+
+        Args:
+            name: name of the watch.
+            what: what it is, for messages: 'joint states'.
+            threshold: age from which on it is too old [s].
+            action: `ignore`, `warn`, `safe` or `estop`.
+        """
+        if action != 'ignore':
+            self._fed.setdefault(name, self._clock())
+            self._ages = {**self._ages, name: (what, threshold, action)}
+
+    def forget_watches(self) -> None:
+        """Watch no ages any more."""
+        self._ages, self._fed, self._looked = {}, {}, {}
+
+    def watch_states(self) -> None:
+        """Watch the age of joint states as configured; feed 'state_age'."""
+        given = self.parameters
+        self.watch_age('state_age', 'joint states', given.state_age, given.state_action)
+
+    def watch_devices(self, devices: Collection[str]) -> None:
+        """Watch the ages of these devices as configured, and of no others; feed 'device_age:NAME'.
+
+        From any thread; a device that was not watched before counts as fresh.
+        """
+        given = self.parameters
+        wanted = {f'device_age:{device}': device for device in sorted(devices)}
+        for watch in [name for name in self._ages if name.startswith('device_age:')]:
+            if watch not in wanted:
+                self._ages = {name: age for name, age in self._ages.items() if name != watch}
+                self._bad.discard(watch)
+        for watch, device in wanted.items():
+            if watch not in self._ages:
+                self._fed[watch] = self._clock()
+                threshold = given.device_ages.get(device, given.device_age)
+                self.watch_age(watch, f'device {device!r}', threshold, given.device_action)
+
+    def watch_subscribers(self) -> None:
+        """Watch that somebody receives the commands, as told by `subscribers_found`."""
+        given = self.parameters
+        self.watch_age(
+            'subscriber_time',
+            'subscription to commands',
+            given.subscriber_time,
+            given.subscriber_action,
+        )
+
+    def start(self) -> None:
+        """Begin (again): every age counts from now, and nothing is too old during the grace."""
+        now = self._clock()
+        self._grace_end = now + self.parameters.grace
+        self._fed = dict.fromkeys(self._ages, now)
+        self._looked = {}
+        self._bad.clear()
+        self._pending.clear()
+        self._late_ticks = 0
+        self._last_stamp = math.nan
+
+    def stop(self) -> None:
+        """Watch no more until the next start."""
+        self._grace_end = math.inf
+
+    def feed(self, name: str) -> None:
+        """Say that what the watch waits for has come; too late is found even if nobody looked."""
+        now = self._clock()
+        watched = self._ages.get(name)
+        if watched is not None:
+            self._check_age(name, watched, now)
+        self._fed[name] = now
+
+    def is_fresh(self, name: str) -> bool:
+        """Whether the watch does not find it too old at this moment."""
+        watched = self._ages.get(name)
+        if watched is None:
+            return True
+        now = self._looked.get(name, self._clock())
+        return now - self._fed.get(name, -math.inf) <= watched[1]
+
+    def trip(self, name: str, action: str, message: str) -> None:
+        """Say that something happened; `check` gives it to the loop."""
+        if action != 'ignore' and name not in self._bad:
+            self._bad.add(name)
+            self._found(Trip(name, action, message, self._clock()))
+
+    def finds(self, *names: str) -> bool:
+        """Whether one of these watches has found something that is not well again."""
+        return not self._bad.isdisjoint(names)
+
+    def subscribers_found(self, receive: bool) -> None:
+        """Say whether somebody receives the commands.
+
+        Who has not looked for a while does not know that nobody did: only what was seen counts.
+        """
+        now = self._clock()
+        self._looked['subscriber_time'] = now
+        if receive:
+            self._fed['subscriber_time'] = now
+
+    def publishers_found(self, topic: str, count: int) -> None:
+        """Say how many publish the joint states."""
+        if count > 1:
+            self.trip(
+                'publishers', 'safe', f'topic {topic!r} has {count} publishers: one is needed'
+            )
+
+    def command_controller_lost(self, name: str) -> None:
+        """Say that the controller that passes the commands on was deactivated by someone."""
+        self.trip(
+            'deactivated',
+            self.parameters.deactivated_action,
+            f'command controller {name!r} was deactivated by someone else',
+        )
+
+    def tick_took(self, duration: float, period: float) -> None:
+        """Tell how long a tick took, and how long it may [s]."""
+        if duration <= period:
+            self._late_ticks = 0
+            self._bad.discard('late_ticks')
+            return
+        self._late_ticks += 1
+        if self._late_ticks >= self.parameters.late_ticks:
+            self.trip(
+                'late_ticks',
+                self.parameters.late_action,
+                f'{self._late_ticks} ticks in a row took longer than the period of '
+                f'{1e3 * period:g} ms, the last one {1e3 * duration:.3g} ms',
+            )
+
+    def state_stamped(self, stamp: float) -> None:
+        """Tell the time of a new state by the clock that stamps it [s]."""
+        change = stamp - self._last_stamp
+        self._last_stamp = stamp
+        if change < 0.0 or change > self.parameters.time_jump:
+            self.trip(
+                'time_jump',
+                self.parameters.time_jump_action,
+                f'time of the joint states jumped by {change:.6g} s',
+            )
+        elif 'time_jump' in self._bad:
+            self._bad.discard('time_jump')
+
+    def check(self) -> Trip | None:
+        """Look at everything; the gravest thing newly found, None where all is well."""
+        now = self._clock()
+        for name, watched in self._ages.items():
+            if self._check_age(name, watched, now) and name in self._bad:
+                self._bad.discard(name)
+        if not self._pending:
+            return None
+        found = self._pending.copy()
+        del self._pending[: len(found)]
+        return max(found, key=lambda trip: ACTIONS.index(trip.action))
+
+    def too_old(self) -> list[str]:
+        """Everything that is too old at this moment, in words; grace does not count."""
+        now = self._clock()
+        return [
+            _say(watched, age)
+            for name, watched in self._ages.items()
+            if (age := self._age(name, now)) > watched[1]
+        ]
+
+    def _check_age(self, name: str, watched: WatchedAge, now: float) -> bool:
+        _, threshold, action = watched
+        age = self._age(name, now)
+        if age <= threshold or now < self._grace_end:
+            return True
+        self.trip(name, action, _say(watched, age))
+        return False
+
+    def _age(self, name: str, now: float) -> float:
+        return self._looked.get(name, now) - self._fed.get(name, now)
+
+    def _found(self, trip: Trip) -> None:
+        self.trips.append(trip)
+        del self.trips[: -self.kept]
+        self._pending.append(trip)
+        self._report(trip)
+
+
+def _say(watched: WatchedAge, age: float) -> str:
+    what, threshold, _ = watched
+    return f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)'

@@ -1,0 +1,86 @@
+"""In-memory trace of a run for summaries and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cnoid_control.body import Body
+from cnoid_control.body.devices import ForceSensor
+
+Listener = Callable[[np.ndarray], None]
+
+# What a plot shows besides.
+PLOT_COLUMNS = ('dq', 'dq_target', 'u', 'root_motion')
+
+
+class TickTrace:
+    """One row of float64 a tick, handed on to the listeners a block at a time.
+
+    Writing a row is one call into numpy; whatever is made of the rows (statistics, plots) is made
+    of many rows at once, outside the tick.
+
+    Attributes:
+        columns: where each quantity stands in a row: time [s], q and q_target in joint-id order
+            as the controllers left them, root_q (position, quaternion x y z w); in detail also
+            dq, dq_target, u, root_motion (v, w; world axes) and F of every force sensor by the
+            sensor's name.
+        width: length of a row.
+        listeners: called with each full block, shape (rows, width), and with the last, shorter
+            one. A block is never written to again.
+    """
+
+    def __init__(self, body: Body, detailed: bool = False, block_size: int = 256) -> None:
+        """Prepare rows for a body.
+
+        Args:
+            body: body of the hardware.
+            detailed: note what plots need, not only what the summary needs.
+            block_size: rows in a block.
+        """
+        # Pose of the root and displacements lie side by side: they are copied in one piece.
+        parts = {'root_q, q': body.configuration, 'q_target': body.q_target}
+        if detailed:
+            parts |= {name: getattr(body, name).reshape(-1) for name in PLOT_COLUMNS}
+            parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
+        self.columns: dict[str, slice] = {'time': slice(0, 1)}
+        self.width = 1
+        for name, part in parts.items():
+            self.columns[name] = slice(self.width, self.width + len(part))
+            self.width += len(part)
+        start = self.columns.pop('root_q, q').start
+        self.columns['root_q'] = slice(start, start + len(body.root_q))
+        start += len(body.root_q)
+        self.columns['q'] = slice(start, start + body.num_joints)
+        self._parts = list(parts.values())
+        self._size = block_size
+        self.listeners: list[Listener] = []
+        self._begin_block()
+
+    def _begin_block(self) -> None:
+        # Writing a row into an array of its own is the cheapest way to keep a part.
+        blocks = [np.empty((self._size, len(part))) for part in self._parts]
+        self._targets = list(zip(blocks, self._parts, strict=True))
+        self._times: list[float] = []
+
+    def record(self, time: float) -> None:
+        """Write the row of this tick."""
+        times = self._times
+        row = len(times)
+        for block, part in self._targets:
+            block[row] = part
+        times.append(time)
+        if row + 1 == self._size:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on the rows written since the last block."""
+        rows = len(self._times)
+        if not rows:
+            return
+        parts = [block[:rows] for block, _ in self._targets]
+        block = np.concatenate([np.array(self._times)[:, None], *parts], axis=1)
+        self._begin_block()
+        for listener in self.listeners:
+            listener(block)

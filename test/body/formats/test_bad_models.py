@@ -1,0 +1,410 @@
+"""Models that are wrong: each fact has its error, which names file, element and choices."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cnoid_control import CnoidControlError
+from cnoid_control.body import Body, exceptions, load_body
+from cnoid_control.body.formats.choreonoid import parse_body
+from cnoid_control.body.formats.urdf import parse_urdf
+
+GOOD_LINK = '<link name="a"/><link name="b"/>'
+SOLID = (
+    '<inertial><mass value="{}"/><inertia ixx="{}" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>'
+    '</inertial>'
+)
+
+
+def joint(name: str = 'j', kind: str = 'revolute', parent: str = 'a', child: str = 'b') -> str:
+    """Return a joint of URDF."""
+    links = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{links}</joint>'
+
+
+def massive(name: str, mass: float = 1.0, moment: float = 1.0) -> str:
+    """Return a link of URDF with a mass."""
+    return f'<link name="{name}">{SOLID.format(mass, moment)}</link>'
+
+
+AB = massive('a') + massive('b')
+
+BAD_URDF = {
+    'not xml': ('<robot><link></robot>', exceptions.InvalidXml, 'mismatched'),
+    'no robot': ('<sdf/>', exceptions.MissingValue, 'robot'),
+    'no link': ('<robot name="r"/>', exceptions.RootLinkError, 'none'),
+    'unnamed link': ('<robot><link/></robot>', exceptions.MissingValue, 'name'),
+    'unknown parent': (AB + joint(parent='c'), exceptions.UnknownParent, "'c'.*a, b"),
+    'unknown child': (AB + joint(child='c'), exceptions.UnknownLink, "'c'.*a, b"),
+    'two roots': (AB, exceptions.RootLinkError, 'a, b'),
+    'cycle': (AB + joint() + joint('k', parent='b', child='a'), exceptions.KinematicCycle, 'a, b'),
+    'same link': (AB + massive('a') + joint(), exceptions.DuplicateName, "link.*'a'"),
+    'same joint': (
+        AB + massive('c') + joint() + joint(child='c'),
+        exceptions.DuplicateName,
+        "joint.*'j'",
+    ),
+    'two joints to one link': (AB + joint() + joint('k'), exceptions.DuplicateName, "'b'"),
+    'negative mass': (massive('a', mass=-1.0), exceptions.InvalidMass, "'a'.*-1"),
+    'bad inertia': (
+        massive('a') + massive('b', moment=-1.0) + joint(),
+        exceptions.InvalidInertia,
+        "'b'",
+    ),
+    'unknown joint type': (
+        AB + joint(kind='hinge'),
+        exceptions.UnknownJointType,
+        "'j'.*'hinge'.*revolute, continuous",
+    ),
+    'floating inside': (
+        AB + joint(kind='floating'),
+        exceptions.UnknownJointType,
+        "'j'.*'free'.*revolute",
+    ),
+    'zero axis': (
+        AB + joint().replace('</joint>', '<axis xyz="0 0 0"/></joint>'),
+        exceptions.InvalidAxis,
+        "'b'",
+    ),
+    'bad number': (
+        AB + joint().replace('</joint>', '<axis xyz="0 one 0"/></joint>'),
+        exceptions.InvalidValue,
+        'axis.*0 one 0',
+    ),
+    'limits crossed': (
+        AB + joint().replace('</joint>', '<limit lower="1" upper="-1"/></joint>'),
+        exceptions.InvalidLimits,
+        "'j'.*1.0.*-1.0",
+    ),
+    'bad mimic': (
+        AB + joint().replace('</joint>', '<mimic joint="x"/></joint>'),
+        exceptions.InvalidMimic,
+        "'j'.*'x'",
+    ),
+    'same joint id': (
+        AB
+        + massive('c')
+        + joint()
+        + joint('k', child='c')
+        + '<cnoid_control><joint name="k" id="0"/></cnoid_control>',
+        exceptions.DuplicateJointId,
+        "0.*'j'.*'k'",
+    ),
+    'unknown geometry': (
+        '<link name="a"><visual><geometry><torus/></geometry></visual></link>',
+        exceptions.UnknownGeometry,
+        "'a'.*'torus'.*box, sphere",
+    ),
+    'flat box': (
+        '<link name="a"><visual><geometry><box size="1 0 1"/></geometry></visual></link>',
+        exceptions.InvalidValue,
+        'size',
+    ),
+    'missing mesh': (
+        '<link name="a"><visual><geometry><mesh filename="m.stl"/></geometry></visual></link>',
+        exceptions.MeshNotFound,
+        "'a'.*m.stl",
+    ),
+    'missing package': (
+        (
+            '<link name="a"><visual><geometry><mesh filename="package://no_such/m.stl"/></geometry>'
+            '</visual></link>'
+        ),
+        exceptions.PackageNotFound,
+        "'no_such'",
+    ),
+    'path out of the package': (
+        (
+            '<link name="a"><visual><geometry><mesh filename="package://cnoid_control/../m.stl"/>'
+            '</geometry></visual></link>'
+        ),
+        exceptions.PathOutsidePackage,
+        'leads out',
+    ),
+    'unknown device': (
+        '<link name="a"/><cnoid_control><device name="d" type="Nose" link="a"/></cnoid_control>',
+        exceptions.UnknownDeviceType,
+        "'d'.*'Nose'.*ForceSensor",
+    ),
+    'unknown device value': (
+        (
+            '<link name="a"/><cnoid_control><device name="d" type="Imu" link="a" color="1 1 1"/>'
+            '</cnoid_control>'
+        ),
+        exceptions.InvalidValue,
+        'color',
+    ),
+    'unknown extension joint': (
+        '<link name="a"/><cnoid_control><joint name="x" id="0"/></cnoid_control>',
+        exceptions.UnknownJoint,
+        "'x'",
+    ),
+    'entities': (
+        '<!DOCTYPE robot [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>',
+        exceptions.InvalidXml,
+        'entities',
+    ),
+    'external entity': (
+        '<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]><robot>&x;</robot>',
+        exceptions.InvalidXml,
+        'entities',
+    ),
+    'too deep': ('<robot>' * 60 + '</robot>' * 60, exceptions.NestingTooDeep, '50'),
+}
+
+# Groups of nine groups of nine groups ...: small in the file, endless when unfolded.
+LEVELS = ''.join(
+    f'{name}: &{name} [' + 9 * f'{{type: Group, elements: *{last}}}, ' + ']\n'
+    for last, name in zip('abcdefg', 'bcdefgh', strict=True)
+)
+BOMB = f'a: &a [{{type: Group}}]\n{LEVELS}links: [{{name: a, elements: *h}}]'
+
+BAD_BODY = {
+    'not yaml': ('links: [', exceptions.InvalidYaml, 'line'),
+    'not a mapping': ('- 1', exceptions.InvalidValue, 'a mapping'),
+    'no links': ('name: x', exceptions.MissingValue, 'links'),
+    'python object': (
+        'links: !!python/object/apply:os.system [ls]',
+        exceptions.InvalidYaml,
+        'python',
+    ),
+    'same key': ('name: a\nname: b', exceptions.InvalidYaml, "'name' is there twice"),
+    'other format': ('format: Other\nlinks: [{name: a}]', exceptions.InvalidValue, 'Choreonoid'),
+    'new version': ('format_version: 3\nlinks: [{name: a}]', exceptions.InvalidValue, '2.1'),
+    'bad unit': ('angle_unit: turn\nlinks: [{name: a}]', exceptions.InvalidValue, 'degree'),
+    'unnamed link': ('links: [{mass: 1}]', exceptions.MissingValue, 'name'),
+    'unknown parent': (
+        'links: [{name: a}, {name: b, parent: c}]',
+        exceptions.UnknownParent,
+        "'c'.*a, b",
+    ),
+    'unknown root': ('root_link: x\nlinks: [{name: a}]', exceptions.UnknownLink, "'x'.*a"),
+    'two roots': ('links: [{name: a}, {name: b}]', exceptions.RootLinkError, 'a, b'),
+    'cycle': (
+        'links: [{name: a, parent: b}, {name: b, parent: a}]',
+        exceptions.KinematicCycle,
+        'a, b',
+    ),
+    'same link': ('links: [{name: a}, {name: a, parent: a}]', exceptions.DuplicateName, "'a'"),
+    'same joint': (
+        (
+            'links: [{name: a}, {name: b, parent: a, joint_name: j},'
+            ' {name: c, parent: a, joint_name: j}]'
+        ),
+        exceptions.DuplicateName,
+        "joint.*'j'",
+    ),
+    'same joint id': (
+        (
+            'links: [{name: a}, {name: b, parent: a, joint_type: revolute, joint_id: 0},'
+            ' {name: c, parent: a, joint_type: revolute, joint_id: 0}]'
+        ),
+        exceptions.DuplicateJointId,
+        "0.*'b'.*'c'",
+    ),
+    'negative mass': ('links: [{name: a, mass: -1}]', exceptions.InvalidMass, "'a'"),
+    'bad inertia': (
+        'links: [{name: a, inertia: [1, 0, 0, 0, -1, 0, 0, 0, 1]}]',
+        exceptions.InvalidInertia,
+        "'a'",
+    ),
+    'short inertia': ('links: [{name: a, inertia: [1, 1]}]', exceptions.InvalidValue, '9 numbers'),
+    'unknown joint type': (
+        'links: [{name: a}, {name: b, parent: a, joint_type: hinge}]',
+        exceptions.UnknownJointType,
+        "'b'.*'hinge'.*revolute",
+    ),
+    'unknown mode': (
+        'links: [{name: a, actuation_mode: magic}]',
+        exceptions.InvalidValue,
+        'magic.*joint_effort',
+    ),
+    'bad axis': ('links: [{name: a, joint_axis: W}]', exceptions.InvalidValue, 'X, Y, Z'),
+    'bad range': (
+        'links: [{name: a, joint_range: [2, 1]}]',
+        exceptions.InvalidValue,
+        'joint_range',
+    ),
+    'not a number': ('links: [{name: a, mass: heavy}]', exceptions.InvalidValue, 'heavy'),
+    'infinite': ('links: [{name: a, mass: .inf}]', exceptions.InvalidValue, 'finite'),
+    'zero rotation axis': (
+        'links: [{name: a, rotation: [0, 0, 0, 90]}]',
+        exceptions.InvalidValue,
+        'rotation',
+    ),
+    'unknown device': (
+        'links: [{name: a, elements: [{type: Nose, name: n}]}]',
+        exceptions.UnknownDeviceType,
+        "'n'.*'Nose'.*ForceSensor",
+    ),
+    'element without type': (
+        'links: [{name: a, elements: [{name: n}]}]',
+        exceptions.MissingValue,
+        'type',
+    ),
+    'other type': (
+        'links: [{name: a, elements: {Group: {type: Transform}}}]',
+        exceptions.InvalidValue,
+        'Group',
+    ),
+    'unknown geometry': (
+        'links: [{name: a, elements: {Shape: {geometry: {type: Torus}}}}]',
+        exceptions.UnknownGeometry,
+        "'a'.*'Torus'.*Box",
+    ),
+    'no geometry': ('links: [{name: a, elements: {Shape: {}}}]', exceptions.MissingValue, 'geom'),
+    'missing mesh': (
+        'links: [{name: a, elements: {Resource: {uri: m.stl}}}]',
+        exceptions.MeshNotFound,
+        "'a'.*m.stl",
+    ),
+    'bad faces': (
+        (
+            'links: [{name: a, elements: {Shape: {geometry: {type: Mesh, vertices: [0,0,0],'
+            ' faces: [0,1,2]}}}}]'
+        ),
+        exceptions.InvalidValue,
+        'faces',
+    ),
+    'scaled sphere': (
+        (
+            'links: [{name: a, elements: {Transform: {scale: [1,2,1], elements:'
+            ' {Shape: {geometry: {type: Sphere, radius: 1}}}}}}]'
+        ),
+        exceptions.InvalidValue,
+        'Sphere',
+    ),
+    'bad camera': (
+        'links: [{name: a, elements: {Camera: {name: c, format: SMELL}}}]',
+        exceptions.InvalidValue,
+        'SMELL.*COLOR',
+    ),
+    'track': ('links: [{type: ContinuousTrack}]', exceptions.UnsupportedElement, 'Continuous'),
+    'sub body missing': (
+        'links: [{name: a}, {type: SubBody, uri: no.body, parent: a}]',
+        exceptions.ModelFileNotFound,
+        'no.body',
+    ),
+    'sub body outside': (
+        'links: [{name: a}, {type: SubBody, uri: ../x.body, parent: a}]',
+        exceptions.PathOutsidePackage,
+        'x.body',
+    ),
+    'sub body absolute': (
+        'links: [{name: a}, {type: SubBody, uri: /etc/passwd, parent: a}]',
+        exceptions.PathOutsidePackage,
+        'passwd',
+    ),
+    'endless alias': (
+        'links: [{name: a, elements: &e [{type: Group, elements: *e}]}]',
+        exceptions.NestingTooDeep,
+        '50',
+    ),
+    'alias bomb': (BOMB, exceptions.TooManyElements, '100000'),
+    'too deep': ('links: ' + '[' * 60 + ']' * 60, exceptions.NestingTooDeep, '50'),
+    'unknown extra joint': (
+        'links: [{name: a}]\nextra_joints: [{link1_name: a, link2_name: x}]',
+        exceptions.UnknownLink,
+        "'x'.*a",
+    ),
+}
+
+
+@pytest.mark.parametrize('case', BAD_URDF)
+def test_bad_urdf(case: str, tmp_path: Path) -> None:
+    """Each thing that can be wrong with a URDF has its error, which names it."""
+    text, error, message = BAD_URDF[case]
+    if not text.startswith(('<robot', '<sdf', '<!')):
+        text = f'<robot name="r">{text}</robot>'
+    path = tmp_path / 'bad.urdf'
+    path.write_text(text)
+    with pytest.raises(error, match=message) as caught:
+        load_body(path)
+    assert 'bad.urdf' in str(caught.value)
+    assert isinstance(caught.value, CnoidControlError)
+
+
+@pytest.mark.parametrize('case', BAD_BODY)
+def test_bad_body(case: str, tmp_path: Path) -> None:
+    """Each thing that can be wrong with a .body file has its error, which names it."""
+    text, error, message = BAD_BODY[case]
+    path = tmp_path / 'bad.body'
+    path.write_text(text)
+    with pytest.raises(error, match=message) as caught:
+        load_body(path)
+    assert '.body' in str(caught.value)
+    assert isinstance(caught.value, CnoidControlError)
+
+
+def test_missing_files_and_formats(tmp_path: Path) -> None:
+    """A file that is not there, a folder, binary data and an unknown suffix are told apart."""
+    for name in ('no.urdf', 'no.body'):
+        with pytest.raises(exceptions.ModelFileNotFound, match=name):
+            load_body(tmp_path / name)
+    with pytest.raises(exceptions.UnknownModelFormat, match=r'\.urdf, \.body'):
+        load_body(tmp_path / 'robot.sdf')
+    (tmp_path / 'binary.urdf').write_bytes(b'\xff\xfe\x00')
+    with pytest.raises(exceptions.InvalidValue, match='UTF-8'):
+        load_body(tmp_path / 'binary.urdf')
+    (tmp_path / 'folder.body').mkdir()
+    with pytest.raises(exceptions.ModelFileNotFound, match='folder'):
+        load_body(tmp_path / 'folder.body')
+
+
+def test_sub_body_of_itself(tmp_path: Path) -> None:
+    """A body that is a part of itself, directly or over another file, is refused."""
+    part = 'links: [{{name: {0}}}, {{type: SubBody, uri: {1}.body, parent: {0}, prefix: x}}]'
+    (tmp_path / 'a.body').write_text(part.format('a', 'b'))
+    (tmp_path / 'b.body').write_text(part.format('b', 'a'))
+    with pytest.raises(exceptions.RecursiveSubBody, match='part of itself'):
+        load_body(tmp_path / 'a.body')
+
+
+WORDS = [
+    'name',
+    'links',
+    'elements',
+    'type',
+    'parent',
+    'mass',
+    'rotation',
+    'Shape',
+    'a',
+    'joint_id',
+]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.sampled_from(WORDS) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(VALUES)
+def test_any_yaml_loads_or_is_refused(value: object) -> None:
+    """Whatever YAML says, the loader gives a body or an error of its own."""
+    text = yaml.safe_dump({'links': value})
+    with contextlib.suppress(CnoidControlError):
+        Body(parse_body(text, 'any', Path.cwd()))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_damaged_urdf_loads_or_is_refused(data: st.DataObject) -> None:
+    """A URDF with pieces cut out or put in gives a body or an error of its own."""
+    camera = '<camera><image><width>3</width></image></camera>'
+    sensor = f'<gazebo reference="a"><sensor name="s" type="camera">{camera}</sensor></gazebo>'
+    text = f'<robot name="r">{AB}{joint()}{sensor}</robot>'
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 12)))
+    inserted = data.draw(st.text('<>/"=ab1-. &', max_size=6))
+    with contextlib.suppress(CnoidControlError):
+        Body(parse_urdf(text[:start] + inserted + text[end:], 'damaged'))

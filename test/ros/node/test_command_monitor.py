@@ -1,0 +1,143 @@
+"""What the node watches at the other ends of its topics."""
+
+import threading
+
+import pytest
+from rclpy.node import Node
+from robot_rig import QOS, RobotRig
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from cnoid_control.ros.node import command_monitor
+from cnoid_control.ros.node.command_monitor import CommandMonitor
+
+
+class Guard:
+    """Takes down what is reported to it."""
+
+    def __init__(self):
+        """Begin with nothing."""
+        self.trips = []
+        self.heard = []
+        self.lost = []
+
+    def subscribers_found(self, receive):
+        """Be told whether somebody receives the commands."""
+        self.heard.append(receive)
+
+    def command_controller_lost(self, name):
+        """Be told that a controller does not pass the commands on any more."""
+        self.lost.append(name)
+
+    def publishers_found(self, topic, count):
+        """Be told how many nodes the states come from."""
+        if count > 1:
+            self.trips.append((topic, count))
+
+
+@pytest.fixture
+def rig(ros_context):
+    """Return a robot made of topics."""
+    made = RobotRig(ros_context)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def guard():
+    """Return what is reported to."""
+    return Guard()
+
+
+@pytest.fixture
+def monitor(rig, guard):
+    """Return the monitor of an open robot."""
+    hardware = rig.hardware()
+    rig.open(hardware)
+    made = CommandMonitor(rig.node, hardware, guard)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watch(rig, guard, monitor):
+    """Return a function that has the monitor look, and tells what is wrong."""
+
+    def look(publishers):
+        rig.wait(lambda: rig.node.count_publishers('joint_states') == publishers)
+        guard.trips.clear()
+        monitor._look()
+        return guard.trips
+
+    return look
+
+
+def test_states_of_two_nodes_are_not_safe(rig, watch):
+    """Another node that publishes joint states is noticed."""
+    assert watch(1) == []
+    rig.node.create_publisher(JointState, 'joint_states', QOS)
+    assert watch(2) == [('/joint_states', 2)]
+
+
+def test_a_broadcaster_in_place_of_a_dead_one_is_no_second_one(
+    rig, watch, ros_context, monkeypatch
+):
+    """One of the same name may be what the middleware has not given up yet, but not for ever."""
+    again = Node('robot', context=ros_context, enable_rosout=False)
+    again.create_publisher(JointState, 'joint_states', QOS)
+    assert watch(2) == []
+    monkeypatch.setattr(command_monitor, 'LEASE', 0.0)
+    assert len(watch(2)) == 1
+    again.destroy_node()
+    assert watch(1) == []
+
+
+def test_the_loop_looks_itself_while_nobody_receives_the_commands(rig, guard, monitor):
+    """In each tick, so that the time without a reader ends when it is over; not otherwise."""
+    monitor._look()
+    assert guard.heard == [False]
+    monitor.after_tick(0.0)
+    monitor.after_tick(0.0)
+    assert guard.heard == [False] * 3
+    channel = monitor._hardware.channels[0]
+    rig.robot.create_subscription(Float64MultiArray, channel.topic, print, 1)
+    rig.wait(lambda: channel.reader_count > 0)
+    monitor.after_tick(0.0)
+    monitor.after_tick(0.0)
+    assert guard.heard == [False] * 3 + [True]
+
+
+def test_it_looks_while_the_executor_is_busy(rig, guard, monitor):
+    """Controllers that are brought up in the node's executor do not make it blind."""
+    busy, free = threading.Event(), threading.Event()
+
+    def work():
+        busy.set()
+        free.wait(20.0)
+
+    rig.node.create_timer(0.001, work)
+    assert busy.wait(20.0)
+    monitor.start()
+    seen = len(guard.heard)
+    rig.wait(lambda: len(guard.heard) > seen)
+    assert not free.is_set()
+    free.set()
+
+
+def test_a_watch_that_fails_does_not_end_unnoticed(rig, guard, monitor):
+    """The robot is stopped: nobody would see any more what the watch is for."""
+    guard.subscribers_found = lambda receive: None if receive else 1 / 0
+    guard.trip = lambda *words: guard.trips.append(words)
+    monitor.start()
+    rig.wait(lambda: guard.trips)
+    assert guard.trips[0][:2] == ('topics', 'safe')
+    assert 'ZeroDivisionError' in guard.trips[0][2]
+
+
+def test_a_manager_that_ends_together_with_the_node_is_no_somebody_else(guard, monitor):
+    """Once the robot is about to be let go, controllers that go inactive are no alarm."""
+    monitor._active({'effort_controller': 'inactive'})
+    assert guard.lost == ['effort_controller']
+    monitor._hardware.halt()
+    monitor._active({'effort_controller': 'inactive'})
+    assert guard.lost == ['effort_controller']

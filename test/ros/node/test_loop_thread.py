@@ -1,0 +1,111 @@
+"""Functions of others between the ticks of a loop that does not always come to them."""
+
+import concurrent.futures
+import threading
+
+import pytest
+
+from cnoid_control.ros.exceptions import LoopDidNotCome, LoopDidNotReturn
+from cnoid_control.ros.node import loop_thread as loop_runner
+from cnoid_control.ros.node.loop_thread import LoopThread
+
+
+class Loop:
+    """Ticks at once, or stands until the test lets it go."""
+
+    def __init__(self):
+        """Tick."""
+        self.runs = threading.Event()
+        self.runs.set()
+        self.stands = threading.Event()
+        self.arrival = 0.0
+
+    def step(self):
+        """Take a tick."""
+        while not self.runs.wait(0.01):
+            self.stands.set()
+        return True
+
+    def start_monitor(self, stood_in):
+        """Watch nothing."""
+
+    def stop_monitor(self):
+        """Watch nothing."""
+
+    def halt(self):
+        """Wait for nothing."""
+
+
+@pytest.fixture
+def loop():
+    """Return a loop, which is its own hardware."""
+    return Loop()
+
+
+@pytest.fixture
+def runner(loop):
+    """Return the runner of the loop, started."""
+    made = LoopThread(loop, loop, lambda duration: None, lambda: None, lambda: None)
+    made.start()
+    yield made
+    loop.runs.set()
+    made.stop()
+
+
+def test_what_was_given_up_is_not_done_later(loop, runner):
+    """A caller who was told that the loop did not come to it does not see it happen."""
+    ran = []
+    loop.runs.clear()
+    assert loop.stands.wait(20.0)
+    runner.patience = 0.01
+    with pytest.raises(LoopDidNotCome, match='nothing has changed'):
+        runner.call(lambda: ran.append('late'))
+    loop.runs.set()
+    runner.patience = 20.0
+    assert runner.call(lambda: list(ran)) == []
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Return what the loop begins in time and ends only when `work.finish` is set.
+
+    `work.waits` is called in the place of the second wait for it.
+    """
+
+    class Work:
+        waits = staticmethod(lambda futures, timeout: None)
+
+        def __init__(self):
+            self.begun, self.finish = threading.Event(), threading.Event()
+
+        def __call__(self):
+            self.begun.set()
+            assert self.finish.wait(20.0)
+            return 'done'
+
+    made = Work()
+
+    def first(futures, timeout):
+        assert made.begun.wait(20.0)
+        monkeypatch.setattr(loop_runner, 'wait', made.waits)
+
+    monkeypatch.setattr(loop_runner, 'wait', first)
+    yield made
+    made.finish.set()
+
+
+def test_what_has_begun_is_waited_for(runner, work):
+    """Its result counts, also where it comes after the time in which it had to begin."""
+
+    def wait(futures, timeout):
+        work.finish.set()
+        return concurrent.futures.wait(futures, 20.0)
+
+    work.waits = wait
+    assert runner.call(work) == 'done'
+
+
+def test_what_does_not_come_back_is_not_waited_for_for_ever(runner, work):
+    """The caller is told that it has begun."""
+    with pytest.raises(LoopDidNotReturn, match='has begun it'):
+        runner.call(work)

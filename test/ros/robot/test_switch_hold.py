@@ -1,0 +1,78 @@
+"""Commands to takers that are being switched to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_hardware import two_joint_body
+
+from cnoid_control.body import StateFlag
+from cnoid_control.ros.robot.command_controllers import CommandPlan
+from cnoid_control.ros.robot.switch_hold import FADING_TIME, SwitchHold
+
+DT = 0.01
+
+
+class Channel:
+    """A taker of efforts that keeps what it is sent."""
+
+    name = 'effort_controller'
+    interface = 'effort'
+    joint_ids = np.array([1, 0])
+
+    def __init__(self):
+        """Begin with nothing."""
+        self.sent = []
+
+    def send_values(self, values, stamp):
+        """Keep them."""
+        self.sent.append(values.copy())
+
+
+@pytest.fixture
+def body():
+    """Return an arm that has been moved away and moves on, held with 10 N m at the most."""
+    made = two_joint_body()
+    made.u_lower[:], made.u_upper[:] = -10.0, 10.0
+    for joint in made.joints:
+        joint.actuation_mode = StateFlag.JOINT_EFFORT
+    return made
+
+
+@pytest.fixture
+def channel():
+    """Return a taker."""
+    return Channel()
+
+
+@pytest.fixture
+def switch_hold(body, channel):
+    """Return what commands it."""
+    made = SwitchHold(body, DT)
+    made.begin(CommandPlan([channel]), CommandPlan())
+    body.q[:] = 0.5, -0.5
+    body.dq[:] = 1.0, -1.0
+    return made
+
+
+def test_efforts_keep_to_the_limits_in_force(switch_hold, channel):
+    """Those of the configuration, not only the model's; in the taker's own order."""
+    switch_hold.effort_limits = np.full(2, -3.0), np.full(2, 3.0)
+    switch_hold.send(0, fresh=True, stopped=False)
+    assert channel.sent[-1] == pytest.approx([3.0, -3.0])
+
+
+def test_efforts_fade_when_states_are_no_longer_known(switch_hold, channel):
+    """What was computed last falls to a third in the time for it, and goes on to fall."""
+    switch_hold.send(0, fresh=True, stopped=False)
+    first = channel.sent[-1]
+    for _ in range(round(FADING_TIME / DT)):
+        switch_hold.send(0, fresh=False, stopped=False)
+    assert channel.sent[-1] == pytest.approx(first / np.e)
+
+
+def test_an_emergency_stop_leaves_no_effort(switch_hold, channel):
+    """At once."""
+    switch_hold.send(0, fresh=True, stopped=False)
+    switch_hold.send(0, fresh=True, stopped=True)
+    assert channel.sent[-1] == pytest.approx([0.0, 0.0])

@@ -1,0 +1,80 @@
+"""Switching of the simulated controllers, by controller_manager's rules."""
+
+import pytest
+
+pytest.importorskip('rclpy')
+
+from cnoid_control.ros.sim.controllers import (
+    BEST_EFFORT,
+    STRICT,
+    SimulatedController,
+    SimulatedControllers,
+    forward_controller,
+)
+
+
+@pytest.fixture
+def controllers():
+    """Return a broadcaster and a forward controller for each interface."""
+    joints = ['hip', 'knee']
+    return SimulatedControllers(
+        [
+            SimulatedController('states', 'joint_state_broadcaster/X', active=True),
+            forward_controller('effort', 'effort', joints),
+            forward_controller('position', 'position', joints),
+            forward_controller('knee_velocity', 'velocity', ['knee']),
+        ]
+    )
+
+
+def active(controllers):
+    """Return the names of the active forward controllers."""
+    return [controller.name for controller in controllers.active_forward]
+
+
+def test_a_switch_is_one_step(controllers):
+    """One call deactivates one controller and activates another on the same joints."""
+    assert controllers.switch(['effort'], [], STRICT).ok
+    assert controllers.switch(['position'], ['effort'], STRICT).ok
+    assert active(controllers) == ['position']
+    assert controllers['position'].command_interfaces == ['hip/position', 'knee/position']
+
+
+def test_a_joint_has_one_commander(controllers):
+    """A second controller on a joint is refused whatever the strictness, naming the first."""
+    controllers.switch(['effort'], [], STRICT)
+    for strictness in (STRICT, BEST_EFFORT):
+        result = controllers.switch(['knee_velocity'], [], strictness)
+        assert not result.ok
+        assert "'knee'" in result.message
+        assert "'effort'" in result.message
+    assert not controllers.switch(['position', 'knee_velocity'], ['effort'], STRICT).ok
+    assert active(controllers) == ['effort']
+
+
+@pytest.mark.parametrize(
+    ('activate', 'deactivate', 'words'),
+    [
+        (['elbow'], [], "'elbow' is not loaded; choose from: states, effort"),
+        ([], ['elbow'], "'elbow' is not loaded"),
+        (['effort'], [], "'effort' is active already"),
+        ([], ['position'], "'position' is not active"),
+    ],
+)
+def test_strict_does_all_or_nothing(controllers, activate, deactivate, words):
+    """What STRICT refuses with the reason, BEST_EFFORT leaves out."""
+    controllers.switch(['effort'], [], STRICT)
+    result = controllers.switch(activate, [*deactivate, 'states'], STRICT)
+    assert not result.ok
+    assert words in result.message
+    assert controllers['states'].active
+    assert controllers.switch(activate, [*deactivate, 'states'], BEST_EFFORT).ok
+    assert not controllers['states'].active
+    assert active(controllers) == ['effort']
+
+
+def test_a_controller_can_be_restarted(controllers):
+    """A controller in both lists is restarted."""
+    controllers.switch(['effort'], [], STRICT)
+    assert controllers.switch(['effort'], ['effort'], STRICT).ok
+    assert active(controllers) == ['effort']

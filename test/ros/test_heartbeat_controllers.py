@@ -1,0 +1,169 @@
+"""The dead-man commands those who take commands now, in their present order of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
+
+from controller_manager_msgs.msg import ControllerManagerActivity
+from rcl_interfaces.msg import Log
+from rcl_interfaces.srv import GetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from robot_rig import ManagerNode
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from cnoid_control.ros import heartbeat as heartbeat
+from cnoid_control.ros.heartbeat import HeartbeatMonitor, WatchedControllers
+from cnoid_control.ros.robot.activity_watch import ACTIVITY_QOS
+from cnoid_control.ros.robot.parameters import CommandParameters, Ros2ControlParameters
+from cnoid_control.runtime.config import HeartbeatParameters
+
+MEASURED = {'shoulder': 0.9, 'elbow': -0.4}
+NAMES = list(MEASURED)
+# Long against what a busy machine takes to hand a message over [s].
+PATIENT = HeartbeatParameters(timeout=0.5, grace=0.1, repeat=0.2)
+TAKERS = {
+    f'{interface}_controller': CommandParameters(interface=interface)
+    for interface in ('position', 'velocity')
+}
+
+
+class Rig:
+    """A robot with a scripted controller_manager, a node's commands, and a dead-man."""
+
+    def __init__(self, node: Node, spin_until) -> None:
+        self.node = node
+        self.manager = ManagerNode(SimpleNamespace(robot=node), {})
+        self.got: dict[str, list[list[float]]] = {}
+        self.said: list[str] = []
+        node.create_subscription(Log, '/rosout', lambda log: self.said.append(log.msg), 10)
+        self._spin_until = spin_until
+        self._states = node.create_publisher(JointState, 'joint_states', 1)
+        self._commands = node.create_publisher(JointState, 'cnoid_control/joint_commands', 1)
+        self._own = Node('cnoid_control_heartbeat', context=node.context)
+        robot = Ros2ControlParameters(commands=TAKERS)
+        self.heartbeat = HeartbeatMonitor(self._own, PATIENT, robot)
+
+    def load(self, name: str, joints: list[str], server: Node | None = None) -> None:
+        """Load a controller; a server that nobody spins does not answer for its joints."""
+
+        def get_parameters(request, response):
+            response.values = [Parameter('joints', value=joints).to_parameter_msg().value]
+            return response
+
+        got = self.got[name] = []
+        self.node.create_subscription(
+            Float64MultiArray, f'{name}/commands', lambda message: got.append(message.data), 1
+        )
+        self.manager.controllers[name] = ['active', joints, TAKERS[name].interface]
+        (server or self.node).create_service(
+            GetParameters, f'{name}/get_parameters', get_parameters
+        )
+
+    def beat_until(self, condition: Callable[[], bool], names: list[str] = NAMES) -> bool:
+        """Send states and commands until a condition holds; whether it came to."""
+
+        def reached() -> bool:
+            self._commands.publish(JointState(name=names, position=[0.0] * len(names)))
+            return self._look(condition)
+
+        return self._spin_until(reached)
+
+    def silence_until(self, condition: Callable[[], bool]) -> bool:
+        """Send states alone until a condition holds; whether it came to."""
+        return self._spin_until(lambda: self._look(condition))
+
+    def _look(self, condition: Callable[[], bool]) -> bool:
+        self._states.publish(JointState(name=NAMES, position=list(MEASURED.values())))
+        self.heartbeat.look()
+        return condition()
+
+    def close(self) -> None:
+        self.heartbeat.close()
+        self._own.destroy_node()
+
+
+@pytest.fixture
+def rig(ros_node, spin_until, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    """Return a robot without controllers that a dead-man looks at."""
+    monkeypatch.setattr(heartbeat, 'ANSWER_TIME', 1.0)
+    rig = Rig(ros_node, spin_until)
+    yield rig
+    rig.close()
+
+
+def test_another_order_after_a_restart_is_learnt(rig: Rig) -> None:
+    """Each joint is held where it is, also after the robot came back with another order."""
+    joints = list(NAMES)
+    rig.load('position_controller', joints)
+    assert rig.beat_until(lambda: rig.heartbeat.armed)
+    assert rig.beat_until(lambda: not rig.heartbeat.armed, [])
+    joints.reverse()
+    assert rig.beat_until(lambda: rig.heartbeat.armed)
+    assert rig.silence_until(lambda: rig.got['position_controller'] and rig.manager.requests)
+    for values in rig.got['position_controller']:
+        assert dict(zip(joints, values, strict=True)) == MEASURED
+    assert rig.node.count_publishers('position_controller/commands') == 1
+
+
+def test_a_taker_that_does_not_answer_is_not_taken_for_absent(rig: Rig, ros_executor) -> None:
+    """It may have the robot: until it has answered, nothing is watched, and it is said why."""
+    hung = Node('hung', context=rig.node.context)
+    rig.load('position_controller', NAMES)
+    rig.load('velocity_controller', NAMES, hung)
+    assert rig.beat_until(
+        lambda: rig.heartbeat.armed or any('there was no answer' in said for said in rig.said)
+    )
+    assert not rig.heartbeat.armed
+    ros_executor.add_node(hung)
+    assert rig.beat_until(lambda: rig.heartbeat.armed)
+
+
+def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> None:
+    """While controller_manager is away, what it had is kept, and said to be unsure."""
+    rig.load('position_controller', NAMES[::-1])
+    is_there = [True, False]
+    robot = Ros2ControlParameters(commands=TAKERS)
+    takers = WatchedControllers(rig.node, robot, lambda: is_there.pop(0), 0.01)
+    takers.ask(tuple(NAMES))
+    assert spin_until(lambda: takers.is_known)
+    assert takers.problem == ''
+    known = takers.outlets
+    assert [outlet.joints for outlet in known] == [NAMES[::-1]]
+    takers.ask(tuple(NAMES))
+    assert spin_until(lambda: takers.is_known)
+    assert takers.outlets is known
+    assert 'controller_manager' in takers.problem
+    takers.close()
+
+
+@pytest.mark.parametrize('tells', [True, False])
+def test_a_taker_that_is_loaded_later_is_commanded(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, tells: bool
+) -> None:
+    """What appears while the node is watched is stopped, too, when the node goes silent."""
+    # A manager that tells no changes is asked now and then.
+    monkeypatch.setattr(heartbeat, 'REFRESH_PERIOD', 3600.0 if tells else 0.1)
+    activity = rig.node.create_publisher(
+        ControllerManagerActivity, 'controller_manager/activity', ACTIVITY_QOS
+    )
+    rig.load('position_controller', NAMES)
+    assert rig.beat_until(lambda: rig.heartbeat.armed)
+    rig.load('velocity_controller', NAMES)
+
+    def is_reached() -> bool:
+        if tells:
+            activity.publish(ControllerManagerActivity())
+        return rig.node.count_publishers('velocity_controller/commands') > 0
+
+    assert rig.beat_until(is_reached)
+    assert rig.silence_until(lambda: rig.got['velocity_controller'] and rig.manager.requests)
+    assert all(list(values) == [0.0, 0.0] for values in rig.got['velocity_controller'])
+    assert set(rig.manager.requests[0].deactivate_controllers) == set(TAKERS)
+    assert rig.heartbeat.fired == 1

@@ -1,0 +1,148 @@
+"""The fallback controller: it commands in the safe state, and its failures end in holding."""
+
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+from fake_hardware import FakeHardware, two_joint_body
+
+from cnoid_control import SimpleController, StateFlag
+from cnoid_control.runtime.assembly import fallback_maker, make_robot
+from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
+from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import Watchdog, WatchdogParameters
+
+
+class Constant(SimpleController):
+    """Commands a value; raises in a tick or a phase where it is told to."""
+
+    def __init__(self, value: float, fail: str = '', mode=StateFlag.JOINT_TORQUE) -> None:
+        self.value, self.fail, self.mode = value, fail, mode
+        self.ticks = 0
+        self.stops = 0
+
+    def initialize(self, io) -> bool:
+        """Command all joints."""
+        self.body = io.body
+        self.q_start = io.body.q.copy()
+        for joint in io.body.joints:
+            joint.actuation_mode = self.mode
+            io.enable_io(joint)
+        return self.fail != 'initialize'
+
+    def control(self) -> bool:
+        """Command the value."""
+        self.ticks += 1
+        if self.fail == 'control' and self.ticks > 3:
+            raise RuntimeError('broken')
+        self.body.u[:] = float('nan') if self.fail == 'nan' and self.ticks > 3 else self.value
+        return True
+
+    def stop(self) -> None:
+        """Count it."""
+        self.stops += 1
+
+
+def make_loop(fallback: Constant) -> GuardedLoop:
+    """Loop on a fake robot; in the safe state efforts are zero but for the fallback's."""
+    hardware = FakeHardware(two_joint_body(), states=10**9, time_step=0.002)
+    body, dt = hardware.body, hardware.time_step
+
+    def host(name: str, controller: SimpleController) -> ControllerHost:
+        return ControllerHost([ManagedController(name, controller)], body, dt, io.StringIO())
+
+    loop = GuardedLoop(
+        hardware,
+        host('main', Constant(1.0)),
+        Watchdog(WatchdogParameters(grace=0.0)),
+        SafeState(body, SafeStateParameters(effort='zero', takeover=0.02), dt),
+        CommandLimiter(body, LimitsParameters(), dt),
+        make_fallback=lambda: host('fallback', fallback),
+    )
+    loop.open()
+    loop.guard.start()
+    return loop
+
+
+def step_until(loop: GuardedLoop, condition) -> None:
+    """Take ticks until something holds."""
+    deadline = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < deadline
+        loop.step()
+        time.sleep(0.0005)
+
+
+def last(loop: GuardedLoop) -> float:
+    """Last effort of the first joint."""
+    return loop.hardware.written[-1]['u'][0]
+
+
+def test_it_takes_over_in_the_safe_state_and_gives_back() -> None:
+    """From holding its commands are blended in; a reset gives the robot back and stops it."""
+    fallback = Constant(5.0)
+    loop = make_loop(fallback)
+    loop.step()
+    loop.safe_state.enter('because')
+    loop.step()
+    assert last(loop) < 1.0
+    step_until(loop, lambda: last(loop) == 5.0)
+    efforts = [written['u'][0] for written in loop.hardware.written[1:]]
+    assert efforts == sorted(efforts), 'it is blended in'
+    assert fallback.q_start[0] > 0.0, 'it starts from the state measured then'
+    loop.safe_state.reset()
+    step_until(loop, lambda: fallback.stops == 1)
+    step_until(loop, lambda: last(loop) == 1.0)
+
+
+@pytest.mark.parametrize('fail', ['initialize', 'control', 'nan'])
+def test_its_failures_end_in_holding(fail: str) -> None:
+    """A fallback that fails in any way leaves the robot to be held."""
+    fallback = Constant(5.0, fail)
+    loop = make_loop(fallback)
+    loop.step()
+    loop.safe_state.enter('because')
+    step_until(loop, lambda: loop.fallback.error is not None)
+    loop.step()
+    assert last(loop) == 0.0
+    for _ in range(50):
+        loop.step()
+    assert last(loop) == 0.0
+    assert loop.fallback.host is None
+
+
+def test_another_mode_is_refused() -> None:
+    """A fallback that would have to switch the robot's mode is not used."""
+    loop = make_loop(Constant(5.0, mode=StateFlag.JOINT_DISPLACEMENT))
+    loop.step()
+    loop.safe_state.enter('because')
+    step_until(loop, lambda: loop.fallback.error is not None)
+    assert 'another mode' in str(loop.fallback.error)
+
+
+def test_the_emergency_stop_has_no_fallback() -> None:
+    """After an emergency stop nothing commands an effort."""
+    fallback = Constant(5.0)
+    loop = make_loop(fallback)
+    loop.safe_state.enter('button', estop=True)
+    for _ in range(50):
+        loop.step()
+        time.sleep(0.0005)
+    assert fallback.ticks == 0
+    assert last(loop) == 0.0
+
+
+def test_the_configuration_names_it() -> None:
+    """`safe_state.fallback` makes a host with that controller; without it there is none."""
+    config = load_config('sr1_walk', {'safe_state.fallback': 'sr1_minimum'})
+    body = make_robot(config.parameters.robot, config.folder)
+    make = fallback_maker(config, body)
+    assert make is not None
+    assert [managed.name for managed in make().controllers] == ['sr1_minimum']
+    assert fallback_maker(load_config('sr1_walk'), body) is None

@@ -1,0 +1,384 @@
+"""The command limiter against ros2_control's rules, written here for one joint at a time."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.parameters import ParameterError, UnknownParameter, parse_parameters
+from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
+
+DT = 0.002
+ARRAY = {
+    StateFlag.JOINT_DISPLACEMENT: 'q_target',
+    StateFlag.JOINT_VELOCITY: 'dq_target',
+    StateFlag.JOINT_EFFORT: 'u',
+}
+
+
+@dataclass
+class Joint:
+    """Limits of one joint as numbers."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    speed: float = math.inf
+    acceleration: float = math.inf
+    effort: float = math.inf
+    soft_lower: float = -math.inf
+    soft_upper: float = math.inf
+    k_position: float = 0.0
+    k_velocity: float = 0.0
+
+
+def clamp(value: float, lower: float, upper: float) -> float:
+    """Value in an interval; the upper end wins where the interval is turned around."""
+    return min(max(value, lower), upper)
+
+
+def soft_speeds(joint: Joint, position: float) -> tuple[float, float]:
+    """Speeds allowed by the soft limits."""
+    if joint.k_position == 0.0:
+        return -joint.speed, joint.speed
+    low = clamp(-joint.k_position * (position - joint.soft_lower), -joint.speed, joint.speed)
+    high = clamp(-joint.k_position * (position - joint.soft_upper), -joint.speed, joint.speed)
+    return low, high
+
+
+def position_rule(joint: Joint, command: float, last: float, dq: float, recovery: float) -> float:
+    """Position command that a joint may get."""
+    if last > joint.upper:
+        return max(joint.upper, last - min(recovery, joint.speed) * DT)
+    if last < joint.lower:
+        return min(joint.lower, last + min(recovery, joint.speed) * DT)
+    speed = min(joint.speed, abs(dq) + joint.acceleration * DT)
+    low = max(joint.lower, last - speed * DT)
+    high = min(joint.upper, last + speed * DT)
+    slow, fast = soft_speeds(joint, last)
+    low, high = clamp(last + slow * DT, low, high), clamp(last + fast * DT, low, high)
+    return clamp(command, low, high)
+
+
+def velocity_rule(joint: Joint, command: float, last: float, q: float, recovery: float) -> float:
+    """Velocity command that a joint may get."""
+    if q > joint.upper:
+        return max((joint.upper - q) / DT, -min(recovery, joint.speed))
+    if q < joint.lower:
+        return min((joint.lower - q) / DT, min(recovery, joint.speed))
+    low = max(-joint.speed, (joint.lower - q) / DT)
+    high = min(joint.speed, (joint.upper - q) / DT)
+    slow, fast = soft_speeds(joint, q)
+    low, high = clamp(slow, low, high), clamp(fast, low, high)
+    change = joint.acceleration * DT
+    low, high = clamp(last - change, low, high), clamp(last + change, low, high)
+    return clamp(command, low, high)
+
+
+def effort_rule(joint: Joint, command: float, q: float, dq: float) -> float:
+    """Effort command that a joint may get."""
+    low, high = -joint.effort, joint.effort
+    if (q <= joint.lower and dq <= 0.0) or dq < -joint.speed:
+        low = 0.0
+    if (q >= joint.upper and dq >= 0.0) or dq > joint.speed:
+        high = 0.0
+    if joint.k_position > 0.0 and joint.k_velocity > 0.0:
+        slow, fast = soft_speeds(joint, q)
+        least = -joint.k_velocity * (dq - slow)
+        most = -joint.k_velocity * (dq - fast)
+        low, high = clamp(least, low, high), clamp(most, low, high)
+    return clamp(command, low, high)
+
+
+def make_body(joints: list[Joint], mode: StateFlag) -> Body:
+    """Star of revolute joints with the given limits."""
+    parts = ['<robot name="star"><link name="base"/>']
+    for i, joint in enumerate(joints):
+        limit = ''
+        attributes = ''
+        if math.isfinite(joint.lower):
+            attributes += f' lower="{joint.lower!r}" upper="{joint.upper!r}"'
+        if math.isfinite(joint.speed):
+            attributes += f' velocity="{joint.speed!r}"'
+        if math.isfinite(joint.effort):
+            attributes += f' effort="{joint.effort!r}"'
+        if attributes:
+            limit = f'<limit{attributes}/>'
+        if joint.k_position > 0.0:
+            limit += (
+                f'<safety_controller soft_lower_limit="{joint.soft_lower!r}" '
+                f'soft_upper_limit="{joint.soft_upper!r}" k_position="{joint.k_position!r}" '
+                f'k_velocity="{joint.k_velocity!r}"/>'
+            )
+        kind = 'revolute' if math.isfinite(joint.lower) else 'continuous'
+        parts.append(
+            f'<link name="l{i}"/><joint name="j{i}" type="{kind}"><parent link="base"/>'
+            f'<child link="l{i}"/><axis xyz="0 0 1"/>{limit}</joint>'
+        )
+    body = Body(parse_urdf(''.join(parts) + '</robot>', 'star'))
+    for joint in body.joints:
+        joint.actuation_mode = mode
+    return body
+
+
+def random_joint(rng: np.random.Generator, soft: bool, acceleration: bool) -> Joint:
+    """Joint that has each limit or not."""
+    joint = Joint()
+    if rng.random() < 0.8 or soft:
+        joint.lower, joint.upper = -rng.uniform(0.1, 2.0), rng.uniform(0.1, 2.0)
+    if rng.random() < 0.8 or soft:
+        joint.speed = rng.uniform(0.5, 5.0)
+    if rng.random() < 0.8:
+        joint.effort = rng.uniform(1.0, 50.0)
+    if acceleration:
+        joint.acceleration = rng.uniform(1.0, 500.0)
+    if soft and rng.random() < 0.8:
+        joint.soft_lower, joint.soft_upper = 0.8 * joint.lower, 0.8 * joint.upper
+        joint.k_position, joint.k_velocity = rng.uniform(1.0, 30.0), rng.uniform(1.0, 30.0)
+    return joint
+
+
+def parameters_of(joints: list[Joint], **values: float) -> LimitsParameters:
+    """Configuration with the accelerations, which URDF does not know."""
+    by_name = {
+        f'j{i}': {'max_acceleration': joint.acceleration}
+        for i, joint in enumerate(joints)
+        if math.isfinite(joint.acceleration)
+    }
+    return parse_parameters(LimitsParameters, {'joints': by_name, **values}, 'limits')
+
+
+@pytest.mark.parametrize('mode', list(ARRAY))
+@pytest.mark.parametrize('soft', [False, True])
+@pytest.mark.parametrize('acceleration', [False, True])
+def test_commands_follow_the_rules_of_each_joint(
+    mode: StateFlag, soft: bool, acceleration: bool
+) -> None:
+    """Random commands and states over many ticks come out as the rules for one joint say."""
+    rng = np.random.default_rng(7)
+    joints = [random_joint(rng, soft, acceleration) for _ in range(12)]
+    body = make_body(joints, mode)
+    body.q[:] = [
+        rng.uniform(1.1 * j.lower, 1.1 * j.upper) if j.lower > -9 else 0.0 for j in joints
+    ]
+    limiter = CommandLimiter(
+        body, parameters_of(joints, recovery_velocity=0.4, implausible_factor=1e9), DT
+    )
+    command = getattr(body, ARRAY[mode])
+    last = {StateFlag.JOINT_DISPLACEMENT: body.q, StateFlag.JOINT_VELOCITY: body.dq}.get(
+        mode, np.zeros(12)
+    ).copy()
+    clamps = 0
+    for tick in range(400):
+        wide = 3.0 if tick % 4 else 0.01
+        body.q[:] += rng.normal(0.0, 0.02, 12)
+        body.dq[:] = rng.normal(0.0, 2.0, 12)
+        if mode == StateFlag.JOINT_DISPLACEMENT:
+            command[:] = last + rng.normal(0.0, 0.01 * wide, 12)
+        elif mode == StateFlag.JOINT_VELOCITY:
+            command[:] = last + rng.normal(0.0, wide, 12)
+        else:
+            command[:] = rng.normal(0.0, 10.0 * wide, 12)
+        expected = []
+        for joint, value, before, q, dq in zip(
+            joints, command, last, body.q, body.dq, strict=True
+        ):
+            if mode == StateFlag.JOINT_DISPLACEMENT:
+                expected.append(position_rule(joint, value, before, dq, 0.4))
+            elif mode == StateFlag.JOINT_VELOCITY:
+                expected.append(velocity_rule(joint, value, before, q, 0.4))
+            else:
+                expected.append(effort_rule(joint, value, q, dq))
+        clamps += int(np.sum(np.abs(command - expected) > 1e-12))
+        assert limiter.apply(DT)
+        np.testing.assert_allclose(command, expected, rtol=1e-12, atol=1e-12)
+        last = command.copy()
+    counted = sum(int(count.sum()) for count in limiter.counts.values())
+    assert clamps > 100
+    assert counted == pytest.approx(clamps, abs=0.001 * clamps)
+
+
+def test_nothing_is_touched_within_limits() -> None:
+    """Commands within all limits pass bit by bit and are not counted."""
+    joints = [Joint(-1.0, 1.0, 2.0, effort=10.0) for _ in range(3)]
+    body = make_body(joints, StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.u[:] = [10.0, -10.0, 0.1]
+    assert limiter.apply(DT)
+    assert body.u.tolist() == [10.0, -10.0, 0.1]
+    assert limiter.report() == {}
+
+
+@pytest.mark.parametrize('mode', list(ARRAY))
+@pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
+def test_bad_numbers_repeat_the_last_command(mode: StateFlag, bad: float) -> None:
+    """A command with one value that is no number is replaced as a whole, and counted."""
+    body = make_body([Joint(-1.0, 1.0, 2.0, effort=10.0)] * 3, mode)
+    limiter = CommandLimiter(body, LimitsParameters(max_bad_commands=2), DT)
+    command = getattr(body, ARRAY[mode])
+    command[:] = [0.001, -0.001, 0.002]
+    assert limiter.apply(DT)
+    command[:] = [0.003, bad, 0.0]
+    assert limiter.apply(DT)
+    assert command.tolist() == [0.001, -0.001, 0.002]
+    assert limiter.bad_commands == 1
+    command[:] = [0.003, bad, 0.0]
+    assert not limiter.apply(DT)
+    assert np.isfinite(command).all()
+    command[:] = 0.001
+    assert limiter.apply(DT)
+    assert limiter.bad_commands == 2
+    assert limiter.bad_commands_in_a_row == 0
+
+
+@pytest.mark.parametrize(
+    ('mode', 'far', 'near'),
+    [
+        (StateFlag.JOINT_EFFORT, 101.0, 99.0),
+        (StateFlag.JOINT_VELOCITY, -20.1, -19.9),
+        (StateFlag.JOINT_DISPLACEMENT, 13.1, 12.9),
+    ],
+)
+def test_commands_far_beyond_a_limit_cannot_be_meant(
+    mode: StateFlag, far: float, near: float
+) -> None:
+    """Ten times the limit is no command; a little less is one, and is limited."""
+    body = make_body([Joint(-0.75, 1.75, 2.0, effort=10.0)] * 2, mode)
+    body.q[:] = 0.5
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    command = getattr(body, ARRAY[mode])
+    command[:] = [0.5, far]
+    limiter.apply(DT)
+    assert limiter.bad_commands == 1
+    command[:] = [0.5, near]
+    limiter.apply(DT)
+    assert limiter.bad_commands == 1
+    assert abs(command[1]) < abs(near)
+
+
+def test_bad_first_command_holds_the_measured_state() -> None:
+    """Before any good command, the replacement is to stay."""
+    body = make_body([Joint(-1.0, 1.0, 2.0)] * 2, StateFlag.JOINT_DISPLACEMENT)
+    body.q[:] = [0.5, -0.25]
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q_target[:] = math.nan
+    limiter.apply(DT)
+    assert body.q_target.tolist() == [0.5, -0.25]
+
+
+def test_limits_that_cannot_be_meant_are_reported_and_not_obeyed() -> None:
+    """Speed or effort of zero and an empty range limit nothing, and notes name the joints."""
+    joints = [Joint(-1.0, 1.0, 0.0, effort=10.0), Joint(0.0, 0.0, 3.0, effort=0.0), Joint()]
+    body = make_body(joints, StateFlag.JOINT_VELOCITY)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    notes = '\n'.join(limiter.limits.notes)
+    assert "velocity limit 0 of joint 'j0'" in notes
+    assert "position limit [0, 0] of joint 'j1'" in notes
+    assert "effort limit 0 of joint 'j1'" in notes
+    assert 'no velocity limit is known for: j2' in notes
+    body.dq_target[:] = [50.0, 2.5, 1000.0]
+    limiter.apply(DT)
+    assert body.dq_target.tolist() == [50.0, 2.5, 1000.0]
+
+
+def test_configuration_takes_the_place_of_the_model() -> None:
+    """A joint's own entry replaces the model's limits; limits for all only tighten."""
+    body = make_body([Joint(-1.0, 1.0, 0.0, effort=10.0)] * 3, StateFlag.JOINT_VELOCITY)
+    values = {'joints': {'j0': {'max_velocity': 4.0}, 'j2': {'enabled': False}}}
+    parameters = parse_parameters(LimitsParameters, {**values, 'max_velocity': 8.0}, 'limits')
+    limiter = CommandLimiter(body, parameters, DT)
+    body.dq_target[:] = 20.0
+    limiter.apply(DT)
+    assert body.dq_target.tolist() == [4.0, 8.0, 20.0]
+    assert limiter.report() == {'velocity': {'j0': 1, 'j1': 1}}
+
+
+def test_joint_outside_its_range_moves_back_in() -> None:
+    """A start outside the position limits is left slowly and without a jump."""
+    body = make_body([Joint(-1.0, 1.0, 10.0)], StateFlag.JOINT_DISPLACEMENT)
+    body.q[:] = 1.05
+    limiter = CommandLimiter(body, LimitsParameters(recovery_velocity=0.5), DT)
+    track = [1.05]
+    for _ in range(80):
+        body.q_target[:] = 0.0 if track[-1] > 1.0 else 1.0
+        limiter.apply(DT)
+        track.append(body.q_target.item())
+    steps = -np.diff(track)
+    assert np.all(steps[:49] == pytest.approx(0.001))
+    assert track[-1] == pytest.approx(1.0)
+    assert limiter.counts['position'].item() == pytest.approx(50, abs=1)
+
+
+def test_disabled_limits_still_refuse_bad_numbers() -> None:
+    """With limits off, large commands pass and NaN does not."""
+    body = make_body([Joint(-1.0, 1.0, 10.0, effort=5.0)], StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(enabled=False), DT)
+    body.u[:] = 1e9
+    limiter.apply(DT)
+    assert body.u.item() == 1e9
+    body.u[:] = math.nan
+    limiter.apply(DT)
+    assert body.u.item() == 1e9
+
+
+def test_modes_may_differ_between_joints() -> None:
+    """Each joint is limited on the channel that it is commanded by, and on no other."""
+    body = make_body([Joint(-1.0, 1.0, 10.0, effort=5.0)] * 3, StateFlag.NONE)
+    for joint, mode in zip(body.joints, ARRAY, strict=True):
+        joint.actuation_mode = mode
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    for name in ('q_target', 'dq_target', 'u'):
+        getattr(body, name)[:] = 40.0 if name != 'q_target' else 4.0
+    limiter.apply(DT)
+    assert body.q_target.tolist() == [0.02, 4.0, 4.0]
+    assert body.dq_target.tolist() == [40.0, 10.0, 40.0]
+    assert body.u.tolist() == [40.0, 40.0, 5.0]
+
+
+def test_restart_goes_on_from_the_measured_state() -> None:
+    """After a change of mode, the first command is near the measured position."""
+    body = make_body([Joint(-3.0, 3.0, 1.0)], StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q[:] = 2.0
+    body.joints[0].actuation_mode = StateFlag.JOINT_DISPLACEMENT
+    limiter.restart()
+    body.q_target[:] = -2.0
+    limiter.apply(DT)
+    assert body.q_target.item() == pytest.approx(2.0 - DT)
+
+
+@pytest.mark.parametrize('dt', [0.0, -0.1, math.nan])
+def test_unknown_period_is_the_nominal_one(dt: float) -> None:
+    """A period that is not positive does not freeze or free the commands."""
+    body = make_body([Joint(-3.0, 3.0, 1.0)], StateFlag.JOINT_DISPLACEMENT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q_target[:] = 1.0
+    limiter.apply(dt)
+    assert body.q_target.item() == pytest.approx(DT)
+
+
+def test_unknown_joint_in_the_configuration_is_refused() -> None:
+    """The message names the joint and those that exist."""
+    body = make_body([Joint()] * 2, StateFlag.JOINT_EFFORT)
+    parameters = parse_parameters(LimitsParameters, {'joints': {'knee': {}}}, 'limits')
+    with pytest.raises(UnknownParameter, match=r'limits\.joints\.knee.*j0, j1'):
+        CommandLimiter(body, parameters, DT)
+    with pytest.raises(ParameterError, match=r'limits\.max_effort'):
+        parse_parameters(LimitsParameters, {'max_effort': -1.0}, 'limits')
+
+
+def test_change_of_modes_keeps_what_goes_on() -> None:
+    """Joints that stay in their mode go on from their last command, others from the state."""
+    body = make_body([Joint(-3.0, 3.0, 1.0)] * 2, StateFlag.JOINT_DISPLACEMENT)
+    body.joints[1].actuation_mode = StateFlag.JOINT_EFFORT
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q_target[:] = DT
+    limiter.apply(DT)
+    body.q[:] = 0.5
+    body.joints[1].actuation_mode = StateFlag.JOINT_DISPLACEMENT
+    limiter.change_modes()
+    body.q_target[:] = 1.0
+    limiter.apply(DT)
+    assert body.q_target.tolist() == pytest.approx([2 * DT, 0.5 + DT])

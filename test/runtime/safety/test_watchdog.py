@@ -1,0 +1,243 @@
+"""The watchdog, with a clock that the tests move."""
+
+import pytest
+
+from cnoid_control.parameters import ParameterError, parse_parameters
+from cnoid_control.runtime.safety.watchdog import Trip, Watchdog, WatchdogParameters
+
+
+class Clock:
+    """Time that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        """Begin at an arbitrary time."""
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """Time [s]."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """Return a clock."""
+    return Clock()
+
+
+def make(clock: Clock, **values: object) -> tuple[Watchdog, list[Trip]]:
+    """Watchdog without grace, and the list of what it reports."""
+    reported: list[Trip] = []
+    parameters = parse_parameters(WatchdogParameters, {'grace': 0.0, **values}, 'watchdog')
+    return Watchdog(parameters, reported.append, clock), reported
+
+
+def test_old_joint_states_trip_once_until_they_are_well_again(clock: Clock) -> None:
+    """An age above the threshold is reported once; after recovery it is found anew."""
+    dog, reported = make(clock, state_age=0.01)
+    dog.watch_states()
+    dog.start()
+    clock.now += 0.0099
+    assert dog.check() is None
+    assert dog.is_fresh('state_age')
+    clock.now += 0.001
+    trip = dog.check()
+    assert trip is not None
+    assert (trip.watch, trip.action) == ('state_age', 'safe')
+    assert trip.message == 'no joint states for 10.9 ms (limit 10 ms)'
+    assert not dog.is_fresh('state_age')
+    assert dog.check() is None
+    dog.feed('state_age')
+    assert dog.check() is None
+    clock.now += 0.02
+    assert dog.check() is not None
+    assert len(reported) == 2
+
+
+def test_grace_covers_the_start(clock: Clock) -> None:
+    """Nothing is too old before the grace is over."""
+    dog, _ = make(clock, state_age=0.01, grace=1.0)
+    dog.watch_states()
+    dog.start()
+    clock.now += 0.99
+    assert dog.check() is None
+    clock.now += 0.02
+    assert dog.check() is not None
+
+
+def test_devices_have_thresholds_of_their_own(clock: Clock) -> None:
+    """Each device is watched by itself, by its own threshold where given."""
+    dog, _ = make(clock, device_age=0.1, device_ages={'GYRO': 0.01}, device_action='warn')
+    dog.watch_devices({'GYRO', 'FORCE'})
+    dog.start()
+    clock.now += 0.05
+    trip = dog.check()
+    assert trip is not None
+    assert (trip.watch, trip.action) == ('device_age:GYRO', 'warn')
+    clock.now += 0.06
+    trip = dog.check()
+    assert trip is not None
+    assert trip.watch == 'device_age:FORCE'
+
+
+def test_nobody_receives_only_where_that_was_seen(clock: Clock) -> None:
+    """Who could not look for a while has seen nothing; looks in vain for too long are enough."""
+    dog, _ = make(clock, subscriber_time=0.5)
+    dog.watch_subscribers()
+    dog.start()
+    dog.subscribers_found(True)
+    clock.now += 3.0
+    assert dog.check() is None
+    assert dog.too_old() == []
+    dog.subscribers_found(True)
+    assert dog.check() is None
+    for _ in range(4):
+        clock.now += 0.12
+        dog.subscribers_found(False)
+        assert dog.check() is None
+    clock.now += 0.12
+    dog.subscribers_found(False)
+    trip = dog.check()
+    assert trip is not None
+    assert trip.message == 'no subscription to commands for 600 ms (limit 500 ms)'
+    dog.subscribers_found(True)
+    assert dog.too_old() == []
+
+
+def test_the_gravest_finding_is_returned(clock: Clock) -> None:
+    """Of several findings in a tick the one with the gravest action counts; all are kept."""
+    dog, reported = make(clock, device_action='warn', deactivated_action='estop')
+    dog.watch_devices({'GYRO'})
+    dog.watch_states()
+    dog.start()
+    clock.now += 1.0
+    dog.command_controller_lost('effort_controller')
+    trip = dog.check()
+    assert trip is not None
+    assert trip.action == 'estop'
+    assert "'effort_controller'" in trip.message
+    assert {found.watch for found in reported} == {'device_age:GYRO', 'state_age', 'deactivated'}
+    assert [found.watch for found in dog.trips] == [found.watch for found in reported]
+
+
+def test_what_is_ignored_is_not_watched(clock: Clock) -> None:
+    """A watch that is ignored finds nothing."""
+    dog, reported = make(
+        clock, state_action='ignore', deactivated_action='ignore', late_action='ignore'
+    )
+    dog.watch_states()
+    dog.start()
+    clock.now += 100.0
+    dog.command_controller_lost('x')
+    for _ in range(100):
+        dog.tick_took(2.0, 1.0)
+    assert dog.check() is None
+    assert reported == []
+
+
+def test_late_ticks_count_in_a_row(clock: Clock) -> None:
+    """A good tick between late ones starts the count again."""
+    dog, _ = make(clock, late_ticks=3)
+    dog.start()
+    for duration in (2.0, 2.0, 1.0, 2.0, 2.0):
+        dog.tick_took(duration, 1.0)
+    assert dog.check() is None
+    dog.tick_took(2.0, 1.0)
+    trip = dog.check()
+    assert trip is not None
+    assert trip.action == 'warn'
+    assert '3 ticks in a row' in trip.message
+
+
+@pytest.mark.parametrize(('stamps', 'found'), [
+    ((1.0, 1.001, 1.002), False),
+    ((1.0, 1.0), False),
+    ((1.0, 0.999), True),
+    ((1.0, 1.4), False),
+    ((1.0, 1.6), True),
+    ((5.0, 0.0), True),
+])  # fmt: skip
+def test_time_jumps(clock: Clock, stamps: tuple[float, ...], found: bool) -> None:
+    """Any step back and a large step on are jumps; a repeated stamp is none."""
+    dog, _ = make(clock, time_jump=0.5)
+    dog.start()
+    for stamp in stamps:
+        dog.state_stamped(stamp)
+    trip = dog.check()
+    assert (trip is not None) == found
+
+
+def test_stop_and_start(clock: Clock) -> None:
+    """Nothing is found while stopped; ages begin anew with the start."""
+    dog, _ = make(clock)
+    dog.watch_states()
+    dog.start()
+    dog.stop()
+    clock.now += 10.0
+    assert dog.check() is None
+    dog.start()
+    assert dog.check() is None
+
+
+def test_wrong_actions_are_refused() -> None:
+    """The message names the key and the actions that exist."""
+    with pytest.raises(ParameterError, match=r'watchdog\.state_action.*ignore, warn, safe, estop'):
+        parse_parameters(WatchdogParameters, {'state_action': 'panic'}, 'watchdog')
+
+
+def test_a_state_that_comes_too_late_is_found_though_nobody_looked(clock: Clock) -> None:
+    """A loop that was stopped itself finds a fresh state when it goes on, and still knows."""
+    dog, _ = make(clock, state_age=0.01)
+    dog.watch_states()
+    dog.start()
+    clock.now += 0.3
+    dog.feed('state_age')
+    trip = dog.check()
+    assert trip is not None
+    assert trip.message == 'no joint states for 300 ms (limit 10 ms)'
+    dog.feed('state_age')
+    assert dog.check() is None
+
+
+def test_what_is_too_old_now_can_be_asked_for(clock: Clock) -> None:
+    """Whatever was found before, and in the grace too."""
+    dog, _ = make(clock, state_age=0.01, device_age=0.02, grace=5.0)
+    dog.watch_states()
+    dog.watch_devices({'GYRO'})
+    dog.start()
+    clock.now += 0.015
+    assert dog.too_old() == ['no joint states for 15 ms (limit 10 ms)']
+    dog.feed('state_age')
+    assert dog.too_old() == []
+
+
+def test_the_watched_devices_can_be_exchanged(clock: Clock) -> None:
+    """A device that is watched anew counts as fresh, one that is not watched any more is not."""
+    dog, _ = make(clock, device_age=0.01)
+    dog.watch_states()
+    dog.watch_devices({'GYRO', 'FORCE'})
+    dog.start()
+    clock.now += 0.008
+    dog.feed('state_age')
+    dog.feed('device_age:GYRO')
+    dog.watch_devices({'GYRO', 'CAMERA'})
+    clock.now += 0.008
+    assert dog.check() is None
+    dog.feed('device_age:GYRO')
+    clock.now += 0.003
+    trip = dog.check()
+    assert trip is not None
+    assert trip.watch == 'device_age:CAMERA'
+
+
+def test_watches_may_change_while_they_are_gone_through(clock: Clock) -> None:
+    """Another thread may exchange the devices at any moment: the loop does not trip over it."""
+    guard = Watchdog(
+        WatchdogParameters(grace=0.0), lambda trip: guard.watch_devices(()), clock=clock
+    )
+    guard.watch_states()
+    guard.watch_devices(('GYRO', 'IMU'))
+    guard.start()
+    clock.now += 10.0
+    found = guard.check()
+    assert found is not None
+    assert found.watch == 'state_age'

@@ -1,0 +1,44 @@
+"""The garbage collector's rest."""
+
+import gc
+import io
+import sys
+
+import pytest
+
+from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.realtime import GcPause
+
+
+@pytest.fixture(autouse=True)
+def _as_before():
+    interval = sys.getswitchinterval()
+    yield
+    assert gc.isenabled()
+    assert sys.getswitchinterval() == interval
+
+
+def test_the_collector_rests_and_comes_back():
+    """Between begin and end nothing is collected, and threads hand over faster."""
+    rest = GcPause()
+    rest.end()
+    rest.begin()
+    rest.begin()
+    assert not gc.isenabled()
+    assert gc.get_freeze_count() > 0
+    assert sys.getswitchinterval() == pytest.approx(5e-5)
+    rest.end()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize('real_time', [False, True])
+def test_a_loop_that_keeps_time_lets_it_rest(real_time):
+    """Nothing is collected while ticks come at the pace of the clock; else as usual."""
+    loop = make_loop(load_config('sr1_pd'), os=io.StringIO())
+    enabled = []
+    step = loop.step
+    loop.step = lambda: enabled.append(gc.isenabled()) or step()
+    loop.run(0.005, real_time=real_time)
+    assert enabled == [not real_time] * 5
