@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.viewer.camera import Camera
 from cnoid_control.viewer.picture import save_picture

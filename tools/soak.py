@@ -1,11 +1,13 @@
 """Lets SR1 stand at 1 kHz for ten minutes and watches memory and late ticks.
 
     python tools/soak.py [--embedded] [--duration S]
+    python tools/soak.py --take-overs N
 
 Through DDS, with the robot and the node in processes of their own, or in this process alone.
 Fails (1) where the memory of what controls grows by a megabyte after the first minute, or where
 the late ticks become more with time. Where timers with nothing to do become later, too, it is the
-machine, and there is no verdict (2).
+machine, and there is no verdict (2). With `--take-overs` controllers lose the robot N times at
+random moments instead: fails where two threads meet on it, or a tick has no command.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def grows(counts: Sequence[int]) -> bool:
 @contextmanager
 def embedded() -> Iterator[tuple[RunFor, int]]:
     """SR1 in this process: how to let it run, and the process to watch."""
-    from cnoid_control.runtime.assembly import make_loop
+    from cnoid_control.runtime.build import make_loop
     from cnoid_control.runtime.config import load_config
 
     loop = make_loop(load_config('sr1_pd'), os=io.StringIO())
@@ -184,12 +186,25 @@ def soak(duration: float, is_embedded: bool) -> int:
     return status
 
 
+def soak_take_overs(count: int) -> int:
+    """Take the robot over so many times; the exit status."""
+    import take_overs
+
+    begin = time.monotonic()
+    figures = take_overs.TakeOvers(count).run()
+    print(f'{take_overs.report(figures)} in {time.monotonic() - begin:.0f} s')
+    return OK if figures.is_clean else FAILED
+
+
 def main() -> int:
     """Soak, and tell by the exit status."""
     parser = argparse.ArgumentParser(description='Soak test: SR1 stands at 1 kHz.')
     parser.add_argument('--duration', type=float, default=600.0, metavar='S')
     parser.add_argument('--embedded', action='store_true', help='in this process, without ROS')
+    parser.add_argument('--take-overs', type=int, metavar='N', help='take-overs, and nothing else')
     args = parser.parse_args()
+    if args.take_overs is not None:
+        return soak_take_overs(args.take_overs)
     return soak(args.duration, args.embedded)
 
 

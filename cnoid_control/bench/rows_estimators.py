@@ -11,7 +11,7 @@ import numpy as np
 
 from cnoid_control.bench.row import MetricRow
 from cnoid_control.controllers.composition import MultiController
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config, parse_config
 from cnoid_control.runtime.loop import ControlLoop
 

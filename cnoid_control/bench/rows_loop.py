@@ -13,7 +13,7 @@ import numpy as np
 from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.controllers.sr1.minimum import DGAIN, PGAIN
 from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.recorder import Recorder

@@ -140,7 +140,7 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
     from cnoid_control.hardware.hardware import IORequest
     from cnoid_control.ros.robot.hardware import Ros2ControlHardware
     from cnoid_control.ros.robot.parameters import Ros2ControlParameters
-    from cnoid_control.runtime.assembly import make_robot
+    from cnoid_control.runtime.build import make_robot
     from cnoid_control.runtime.config import load_config
 
     config = load_config('sr1_pd')

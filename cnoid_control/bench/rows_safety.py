@@ -8,13 +8,9 @@ from contextlib import contextmanager
 
 from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import StateFlag
-from cnoid_control.runtime.assembly import make_loop, make_robot
+from cnoid_control.runtime.build import make_loop, make_robot
 from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.guarded_loop import GuardedLoop
-from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
-from cnoid_control.runtime.safety.safe_state import SafeState
-from cnoid_control.runtime.safety.watchdog import Watchdog
 
 
 @contextmanager
@@ -37,35 +33,28 @@ def limits() -> Iterator[tuple[Work, Work]]:
     yield works[0], works[1]
 
 
-def guard(plain: ControlLoop) -> GuardedLoop:
-    """The same loop with all its guards."""
-    assert plain.limiter is not None
-    hardware, given = plain.hardware, load_config('sr1_pd').parameters
-    loop = GuardedLoop(
-        hardware,
-        plain.host,
-        Watchdog(given.watchdog),
-        SafeState(hardware.body, given.safe_state, hardware.time_step),
-        plain.limiter,
-        trace=plain.trace,
-    )
-    loop.guard.start()
-    return loop
-
-
 @contextmanager
 def guarded_tick() -> Iterator[tuple[Work, Work]]:
-    """A tick of SR1 standing with all guards, and one without."""
+    """A tick of SR1 standing, and one of the same robot and controllers without anything else."""
     config = load_config('sr1_pd')
-    guarded = guard(make_loop(config, os=io.StringIO()))
-    plain = make_loop(config, os=io.StringIO())
-    for loop in (guarded, plain):
-        loop.open()
-    guarded.start_monitor()
-    yield guarded.step, plain.step
-    guarded.stop_monitor()
-    for loop in (guarded, plain):
-        loop.close()
+    loop, bare = (make_loop(config, os=io.StringIO()) for _ in range(2))
+    for one in (loop, bare):
+        one.open()
+    hardware, host, limiter, trace = bare.hardware, bare.host, bare.limiter, bare.trace
+    assert trace is not None
+
+    def tick() -> None:
+        hardware.read()
+        host.control(0, hardware.time)
+        trace.record(hardware.time)
+        limiter.apply(hardware.time_step)
+        hardware.write()
+
+    loop.monitor.start(10.0, None)
+    yield loop.step, tick
+    loop.monitor.stop()
+    for one in (loop, bare):
+        one.close()
 
 
 ROWS = (
@@ -79,7 +68,7 @@ ROWS = (
     BenchRow(
         'guarded_tick',
         'tick of SR1 standing with watchdog, safe state and hang monitor',
-        'the same without',
+        'the same without these',
         guarded_tick,
         kind='time',
         comparison='<=',

@@ -10,7 +10,7 @@ from typing import Any
 from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import Body
 from cnoid_control.body.devices import ForceSensor, Imu
-from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
 
 

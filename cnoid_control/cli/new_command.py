@@ -87,7 +87,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.run_monitor import RunMonitor
 

@@ -104,8 +104,6 @@ class RunProgress:
 
     def _limits_text(self) -> str:
         """Which limits acted since the last line."""
-        if self._loop.limiter is None:
-            return ''
         report = self._loop.limiter.report()
         total = sum(sum(joints.values()) for joints in report.values())
         acting = total > self._limited

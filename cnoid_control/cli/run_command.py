@@ -150,16 +150,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make_loop(config: RunConfig, detailed_trace: bool) -> ControlLoop:
-    if KINDS[config.hardware_type].simulated:
-        from cnoid_control.runtime.assembly import make_loop
+    from cnoid_control.runtime.build import make_loop
 
-        return make_loop(config, detailed_trace=detailed_trace)
-    # A robot that goes with the clock on the wall is never left without a guard.
     try:
-        from cnoid_control.ros.robot.standalone import make_standalone_loop
+        return make_loop(config, os=sys.stderr, detailed_trace=detailed_trace)
     except ImportError as error:
+        if KINDS[config.hardware_type].simulated:
+            raise
         raise RosNotInstalled(error) from error
-    return make_standalone_loop(config, sys.stderr, detailed_trace)
 
 
 def _duration(given: float | None, config: RunConfig) -> float:

@@ -14,7 +14,7 @@ import cnoid_control.demo
 from cnoid_control.demo.process import CONFIG, DemoFailed, Process
 from cnoid_control.demo.report import FORCE_SENSORS, measure, print_table, save_pictures
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
 
 if TYPE_CHECKING:

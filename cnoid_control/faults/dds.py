@@ -16,7 +16,7 @@ from cnoid_control.faults.dds_testbed import DEVICE_TOPICS, DdsRig, RigFailed
 from cnoid_control.faults.table import MAX_PERIODS, FaultResult
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER
 from cnoid_control.faults.wire import ACTIVITY, STATES
-from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
@@ -182,7 +182,7 @@ def _reaction(fault: DdsFault, rig: DdsRig, injected: float) -> tuple[float | No
 
 
 SHIPPED = WatchdogParameters()
-HANGS = 'has not come back'
+HANGS = 'time limit'
 # Time in which a controller_manager that is back has all its states sent [s].
 SETTLING_TIME = 0.5
 
@@ -356,22 +356,25 @@ DDS_FAULTS = (
     ),
     DdsFault('controller raises', _break('raise'), 'told to raise'),
     DdsFault(
-        'controller hangs for 50 ms', _break('hang_50_ms'), HANGS, threshold=SHIPPED.control_time
+        'controller hangs for 50 ms',
+        _break('hang_50_ms'),
+        HANGS,
+        threshold=SHIPPED.control_limit(False),
     ),
     DdsFault(
         'controller hangs for ever',
         _break('hang_for_ever'),
         HANGS,
-        threshold=SHIPPED.control_time,
+        threshold=SHIPPED.control_limit(False),
     ),
     DdsFault(
         'controller loops for ever',
         _break('loop_for_ever'),
         HANGS,
-        threshold=SHIPPED.control_time,
+        threshold=SHIPPED.control_limit(False),
     ),
-    DdsFault('controller returns NaN', _break('nan'), 'cannot be meant', is_replaced=True),
-    DdsFault('controller writes 10^9', _break('huge'), 'cannot be meant', is_replaced=True),
+    DdsFault('controller returns NaN', _break('nan'), 'implausible', is_replaced=True),
+    DdsFault('controller writes 10^9', _break('huge'), 'implausible', is_replaced=True),
     DdsFault(
         'command subscriber vanishes',
         _unsubscribe,

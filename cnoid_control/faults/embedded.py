@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import resource
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from cnoid_control.body import Body
 from cnoid_control.faults.table import MAX_PERIODS, FaultResult
 from cnoid_control.faults.testbed import EmbeddedRig
-from cnoid_control.runtime.assembly import make_controllers
+from cnoid_control.runtime.build import make_controllers
 from cnoid_control.runtime.exceptions import SwapFailed
-from cnoid_control.runtime.swap import HotSwap
+from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState
 
 Inject = Callable[[EmbeddedRig], None]
 
@@ -30,7 +28,9 @@ class EmbeddedFault:
         because: words of the reason for which the safe state must be entered; where empty, the
             controller must go on.
         stands: whether SR1 must stay on its feet.
-        threshold: time after which the fault can be told at all [s].
+        threshold: time after which the fault becomes detectable [s], on the robot's clock; on
+            the wall clock where `hangs`.
+        hangs: whether the controller does not return: the robot's time stands still then.
         is_replaced: whether the command of the very tick must be replaced: the first one after
             the injection is the answer then, and the safe state follows when the next are bad too.
         duration: time to run after the fault [s].
@@ -41,6 +41,7 @@ class EmbeddedFault:
     because: str = ''
     stands: bool = True
     threshold: Callable[[EmbeddedRig], float] = lambda rig: 0.0
+    hangs: bool = False
     is_replaced: bool = False
     duration: float = 0.8
 
@@ -50,10 +51,11 @@ def run_embedded(fault: EmbeddedFault) -> FaultResult:
     rig = EmbeddedRig()
     try:
         ticks = rig.loop.tick
-        begin = time.monotonic()
+        controller = rig.controller
+        begin = rig.robot.robot_time
         fault.inject(rig)
         rig.run(fault.duration)
-        injected = rig.controller.injected or begin
+        injected = controller.injected if fault.hangs else begin
         return _judge(fault, rig, injected, rig.loop.tick - ticks)
     finally:
         rig.close()
@@ -65,9 +67,11 @@ def _judge(fault: EmbeddedFault, rig: EmbeddedRig, injected: float, ticks: int) 
     reaction = periods = None
     if fault.because:
         if safe.is_engaged:
-            answered = rig.first_write_after(injected if fault.is_replaced else rig.entered)
+            # The robot's clock counts ticks, whatever the machine is busy with.
+            clock = 0 if fault.hangs else 1
+            moment = injected if fault.is_replaced else rig.entered[clock]
+            answered = rig.first_write_after(moment, clock)
             reaction = max(0.0, answered - injected - fault.threshold(rig))
-            # Everything is in one process: the robot's periods are those of the clock.
             periods = max(1, math.ceil(reaction / rig.config.time_step))
             if periods > MAX_PERIODS:
                 wrong.append(f'later than {MAX_PERIODS} control periods')
@@ -177,7 +181,7 @@ def _parameter_storm(rig: EmbeddedRig) -> None:
     for i in range(1000):
         changed = dataclasses.replace(rig.controller.options, gain=1.0 + 0.1 * math.sin(i))
         rig.controller.update_parameters(changed)
-        rig.loop.step()
+        rig.run(rig.config.time_step)
 
 
 def _swap_storm(rig: EmbeddedRig) -> None:
@@ -192,30 +196,28 @@ def _swap_storm(rig: EmbeddedRig) -> None:
             config = dataclasses.replace(rig.config, options={'faulty_controller': options})
             try:
                 transition = swap.begin(make_controllers(config))
-                taken.append(transition.ended.wait(5.0) and transition.error is None)
+                transition.wait_for(ENDED, 5.0)
+                taken.append(transition.state is SwapState.DONE)
             except SwapFailed:
                 taken.append(False)
 
-    thread = threading.Thread(target=storm)
-    thread.start()
-    while thread.is_alive():
-        rig.run(0.05)
+    storm()
     rig.notes.append(f'{sum(taken)} controllers took over, {len(taken) - sum(taken)} were refused')
 
 
 def _state_age(rig: EmbeddedRig) -> float:
-    return rig.guard.parameters.state_age
+    return rig.loop.watchdog.parameters.state_age
 
 
 def _device_age(rig: EmbeddedRig) -> float:
-    return rig.guard.parameters.device_age
+    return rig.loop.watchdog.parameters.device_age
 
 
 def _control_time(rig: EmbeddedRig) -> float:
-    return rig.guard.parameters.control_time
+    return rig.loop.monitor.limit
 
 
-HANGS = 'has not come back'
+HANGS = 'time limit'
 
 EMBEDDED_FAULTS = (
     EmbeddedFault(
@@ -234,12 +236,19 @@ EMBEDDED_FAULTS = (
         _device_age,
     ),
     EmbeddedFault('controller raises', _break('raise'), 'told to raise'),
-    EmbeddedFault('controller hangs for 50 ms', _break('hang_50_ms'), HANGS, True, _control_time),
     EmbeddedFault(
-        'controller loops for ever', _break('loop_for_ever'), HANGS, True, _control_time
+        'controller hangs for 50 ms', _break('hang_50_ms'), HANGS, True, _control_time, hangs=True
     ),
-    EmbeddedFault('controller returns NaN', _break('nan'), 'cannot be meant', is_replaced=True),
-    EmbeddedFault('controller writes 10^9', _break('huge'), 'cannot be meant', is_replaced=True),
+    EmbeddedFault(
+        'controller loops for ever',
+        _break('loop_for_ever'),
+        HANGS,
+        True,
+        _control_time,
+        hangs=True,
+    ),
+    EmbeddedFault('controller returns NaN', _break('nan'), 'implausible', is_replaced=True),
+    EmbeddedFault('controller writes 10^9', _break('huge'), 'implausible', is_replaced=True),
     EmbeddedFault('log disk full', _fill_disk),
     EmbeddedFault('clock set back', _shift_time(-10.0), 'jumped by -'),
     EmbeddedFault('parameter storm (1000 sets)', _parameter_storm),

@@ -28,7 +28,12 @@ class FaultyControllerParameters:
 
 
 class FaultyController(SimpleController):
-    """Holds the posture by joint torques until `fault` is set; `injected` is when it struck."""
+    """Holds the posture by joint torques until `fault` is set.
+
+    Attributes:
+        injected: when it struck, steady clock [s]; 0 before.
+        is_released: whether what lasts for ever is to end after all.
+    """
 
     Parameters = FaultyControllerParameters
 
@@ -41,6 +46,7 @@ class FaultyController(SimpleController):
         """Command torques, read angles and devices, and remember the posture."""
         self.options = io.parameters
         self.injected = 0.0
+        self.is_released = False
         self.os = io.os
         self.body, self.dt = io.body, io.time_step
         for joint in self.body.joints:
@@ -84,10 +90,10 @@ class FaultyController(SimpleController):
         if fault == 'hang_50_ms':
             self.options = FaultyControllerParameters(devices=self.options.devices)
             time.sleep(0.05)
-        while fault == 'loop_for_ever':
+        while fault == 'loop_for_ever' and not self.is_released:
             pass
-        while fault == 'hang_for_ever':
-            time.sleep(1e6)
+        while fault == 'hang_for_ever' and not self.is_released:
+            time.sleep(0.1)
         if fault in ('nan', 'huge'):
             self.body.u[:] = np.nan if fault == 'nan' else 1e9
 

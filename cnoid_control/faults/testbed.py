@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,27 +14,25 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.faults.faulty_controller import FaultyController
-from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
-from cnoid_control.runtime.assembly import make_controllers, make_robot
+from cnoid_control.runtime.build import LoopReports, make_loop, make_robot
 from cnoid_control.runtime.config import RunConfig, load_config
-from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.realtime import GcPause
 from cnoid_control.runtime.recorder import Recorder
-from cnoid_control.runtime.safety.limits import CommandLimiter
-from cnoid_control.runtime.safety.safe_state import SafeState
-from cnoid_control.runtime.safety.watchdog import Watchdog
 
 FAULTY_CONTROLLER = 'cnoid_control.faults.faulty_controller:FaultyController'
 DEVICES = ('WaistIMU', 'LeftAnkleForceSensor', 'RightAnkleForceSensor')
 # SR1's limits as its model states them, for a check that does not ask the limiter.
 MAX_EFFORT = 500.0
 STANDING_HEIGHT = 0.6
+# Longest wait for the robot to move for the time that is wanted [s].
+PATIENCE = 60.0
 
 
-class FaultyHardware:
-    """A simulated robot whose messages can be spoilt on their way to the loop.
+class FaultyHardware(Hardware):
+    """A simulated robot whose messages can be corrupted on their way to the loop.
 
     The robot and the loop have a body each: what the loop does not get, it does not know, while
     the robot goes on moving.
@@ -43,13 +42,13 @@ class FaultyHardware:
         corrupt: called in each read with the loop's body once the state is in it; returns whether
             the state counts as fresh.
         muted: names of the devices whose states do not arrive.
-        watchdog: told of fresh states and devices.
         is_due: whether the last state was fresh.
-        bad_commands: commands so far that were not numbers or beyond the robot's limits.
-        writes: when each command came, steady clock [s].
+        bad_commands: commands so far that were not finite or beyond the robot's limits.
+        writes: for each command when it came, on the steady clock and on the robot's [s].
     """
 
-    name = 'breakable'
+    name = 'faulty'
+    feeds_watchdog = True
 
     def __init__(self, robot: MujocoHardware) -> None:
         """Stand between a loop and a simulated robot."""
@@ -58,12 +57,16 @@ class FaultyHardware:
         self.time = 0.0
         self.corrupt: Callable[[Body], bool] = lambda body: True
         self.muted: set[str] = set()
-        self.watchdog: Watchdog | None = None
         self.is_due = True
         self.bad_commands = 0
-        self.writes: list[float] = []
+        self.writes: list[tuple[float, float]] = []
         self._robot = robot
         self._devices: list[str] = []
+
+    @property
+    def robot_time(self) -> float:
+        """The robot's own time [s], whatever the loop is told."""
+        return self._robot.time
 
     def open(self, request: IORequest) -> None:
         """Open the robot with the loop's commands."""
@@ -77,23 +80,22 @@ class FaultyHardware:
         theirs, mine = self._robot.body, self.body
         before = mine.q.copy(), mine.dq.copy()
         mine.q[:], mine.dq[:] = theirs.q, theirs.dq
-        stamp = self._robot.time
-        self.time = stamp
+        self.time = self._robot.time
         self.is_due = self.corrupt(mine) and bool(np.isfinite(mine.q).all())
-        if self.is_due:
-            if self.watchdog is not None:
-                self.watchdog.feed('state_age')
-                self.watchdog.state_stamped(self.time)
-        else:
+        watchdog = self.watchdog
+        if not self.is_due:
             mine.q[:], mine.dq[:] = before
+        elif watchdog is not None:
+            watchdog.state_stamped(self.time)
+            watchdog.feed('state_age')
         for name in self._devices:
-            if name not in self.muted and self.watchdog is not None:
-                self.watchdog.feed(f'device_age:{name}')
+            if name not in self.muted and watchdog is not None:
+                watchdog.feed(f'device_age:{name}')
         return True
 
     def write(self) -> None:
         """Hand the commands over, and look at them with no help from the limiter."""
-        self.writes.append(time.monotonic())
+        self.writes.append((time.monotonic(), self._robot.time))
         for effort in self.body.u.tolist():
             if not math.isfinite(effort) or abs(effort) > MAX_EFFORT:
                 self.bad_commands += 1
@@ -117,13 +119,16 @@ class FaultyHardware:
 
 
 class EmbeddedRig:
-    """A guarded loop with SR1's standing controller on a breakable robot.
+    """The loop of `cnoid_control run sr1_pd`, with a controller and a robot that can fail.
+
+    It is what `make_loop` makes; what differs is `on_fault: hold`, so that there is something to
+    watch after the fault, and that the loop's thread keeps the pace of the wall clock.
 
     Attributes:
         config: the configuration.
         robot: the robot.
-        guard: the watchdog.
         loop: the loop.
+        entered: when the safe state was entered last, on the steady clock and on the robot's [s].
         messages: what was written to the message stream.
         log_path: the file that everything is recorded to.
         recorder: writes that file.
@@ -139,6 +144,7 @@ class EmbeddedRig:
                 'controller': FAULTY_CONTROLLER,
                 'faulty_controller.devices': list(DEVICES),
                 'watchdog.grace': 0.0,
+                'on_fault': 'hold',
             },
         )
         given, dt = self.config.parameters, self.config.time_step
@@ -147,12 +153,9 @@ class EmbeddedRig:
         )
         self.robot = FaultyHardware(simulated)
         self.messages = io.StringIO()
-        self.guard = Watchdog(given.watchdog)
-        body = self.robot.body
-        self.entered = 0.0
-        safe_state = SafeState(body, given.safe_state, dt, self._note_entry)
-        host = ControllerHost(make_controllers(self.config), body, dt, self.messages)
-        limiter = CommandLimiter(body, given.limits, dt)
+        self.entered = 0.0, 0.0
+        reports = LoopReports(self.messages, safe_state=self._note_entry)
+        self.loop = make_loop(self.config, self.robot, reports=reports)
         self._folder = tempfile.TemporaryDirectory()
         self.log_path = Path(self._folder.name) / 'run.mcap'
         # Nothing is watched yet: to begin it takes long where there is much to collect. And a
@@ -161,18 +164,15 @@ class EmbeddedRig:
         rest.begin()
         self.undo: list[Callable[[], None]] = [rest.end]
         self.notes: list[str] = []
-        self.recorder = Recorder(self.log_path, body, os=self.messages)
-        self.loop = GuardedLoop(
-            self.robot, host, self.guard, safe_state, limiter, recorder=self.recorder
-        )
+        self.recorder = Recorder(self.log_path, self.robot.body, os=self.messages)
+        self.loop.recorder = self.recorder
         self.loop.open()
-        self.guard.watch_states()
-        self.guard.watch_devices(DEVICES)
-        self.robot.watchdog = self.guard
-        self.guard.start()
+        self._first = self.controller
         for _ in range(round(1.0 / dt)):
             self.loop.step()
-        self.loop.start_monitor()
+        self._ends = threading.Event()
+        self._thread = LoopThread(self.loop, self._take_ticks)
+        self._thread.start(paced=True)
 
     @property
     def controller(self) -> FaultyController:
@@ -181,26 +181,43 @@ class EmbeddedRig:
         assert isinstance(controller, FaultyController)
         return controller
 
-    def run(self, duration: float) -> None:
-        """Take ticks at the pace of the clock on the wall, for so long [s]."""
-        end = time.monotonic() + duration
+    def _take_ticks(self) -> None:
+        """Take ticks at the pace of the wall clock."""
+        dt = self.config.time_step
         due = time.monotonic()
-        while time.monotonic() < end:
+        while not self._ends.is_set():
             self.loop.step()
-            due = max(due + self.config.time_step, time.monotonic() - self.config.time_step)
+            due = max(due + dt, time.monotonic() - dt)
             time.sleep(max(0.0, due - time.monotonic()))
 
-    def first_write_after(self, moment: float) -> float:
-        """When the first command after a moment came; infinite for never [s]."""
-        return next((when for when in self.robot.writes if when >= moment), math.inf)
+    def run(self, duration: float) -> None:
+        """Let it run until the robot has moved for so long [s], or a long time has passed."""
+        end = self.robot.robot_time + duration
+        deadline = time.monotonic() + PATIENCE
+        while self.robot.robot_time < end and time.monotonic() < deadline:
+            time.sleep(self.config.time_step)
+
+    def first_write_after(self, moment: float, clock: int = 0) -> float:
+        """When the first command at or after a moment came; infinite for never [s].
+
+        Args:
+            moment: the moment [s].
+            clock: 0 for the steady clock, 1 for the robot's.
+        """
+        return next(
+            (write[clock] for write in self.robot.writes if write[clock] >= moment), math.inf
+        )
 
     def _note_entry(self, reason: str) -> None:
-        self.entered = time.monotonic()
+        self.entered = time.monotonic(), self.robot.robot_time
 
     def close(self) -> None:
         """Take it apart."""
         for undo in self.undo:
             undo()
-        self.loop.stop_monitor()
+        # What is left behind of this row must not take the processor from the next one.
+        self._first.is_released = True
+        self._ends.set()
+        self._thread.stop()
         self.loop.close()
         self._folder.cleanup()

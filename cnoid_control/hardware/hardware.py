@@ -1,7 +1,8 @@
-"""What the loop needs of whatever is on the other end of it."""
+"""The robot as the loop sees it: all that the loop uses, with what holds for a simulation."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,12 +26,29 @@ class IORequest:
     no_delay: set[str] = field(default_factory=set)
 
 
+class StateWatch(Protocol):
+    """The part of a watchdog that hardware feeds."""
+
+    def feed(self, name: str) -> None:
+        """Say that what the watch `name` waits for has arrived."""
+
+    def state_stamped(self, stamp: float) -> None:
+        """Tell the time of a new state by the clock that stamps it [s]."""
+
+    def publishers_found(self, topic: str, count: int) -> None:
+        """Say how many nodes publish the joint states."""
+
+    def is_fresh(self, name: str) -> bool:
+        """Whether what the watch `name` waits for has arrived in time."""
+
+
 class Hardware(Protocol):
     """A robot, simulated or real, seen from the loop.
 
     The state and the commands travel through `body`: `read` refreshes what was requested of its
     joint arrays, links and devices; `write` sends `u`, `q_target` or `dq_target` of every joint,
-    as the joint's `actuation_mode` says, and the outputs of links and of devices.
+    as the joint's `actuation_mode` says, and the outputs of links and of devices. Whoever
+    derives from this class gets what holds for a simulation in this process.
 
     Attributes:
         name: name of the kind, as on the command line.
@@ -38,27 +56,61 @@ class Hardware(Protocol):
             hardware was made: controllers take their initial posture from it before `open`.
         time_step: period of a tick [s].
         time: time of the last state read [s], 0 at the start.
+        dt: time between the last two states [s]; infinite where that is always `time_step`.
+        is_due: whether controllers are to be called for the last read: not where it only gave up
+            waiting for a state.
+        is_simulated: whether `time` is that of a simulation in this process.
+        waits_for_commands: whether the robot's time stands still until the next `write`: nothing
+            is late while controllers compute.
+        feeds_watchdog: whether states or devices can fail to arrive. Then the hardware feeds
+            `watchdog`, and their ages are watched.
+        state_timeout: longest wait for a state before the watchdog is asked [s].
+        watchdog: told of every state and device that arrives; None before there is one.
     """
 
     name: str
     body: Body
     time_step: float
     time: float
+    dt: float = math.inf
+    is_due: bool = True
+    is_simulated: bool = True
+    waits_for_commands: bool = True
+    feeds_watchdog: bool = False
+    state_timeout: float = math.inf
+    watchdog: StateWatch | None = None
 
     def open(self, request: IORequest) -> None:
         """Prepare the channels that were requested, and give `body` its first state.
 
-        The commands that `body` holds by then are the controllers' initial ones.
+        The commands that `body` holds by then are the controllers' initial ones. Called again,
+        it changes what is read and commanded while running.
 
         Raises:
             HardwareError: a channel does not exist; the message names it and those that do.
         """
 
+    def prepare(self, request: IORequest) -> bool:
+        """Do all of a later `open` that takes time; not in the loop's thread.
+
+        Returns:
+            Whether anything was done that only an `open` for the present request undoes.
+
+        Raises:
+            HardwareError: as `open` does.
+        """
+        return False
+
     def read(self) -> bool:
         """Wait for the next state and take it over; False when there will be none any more."""
+        raise NotImplementedError
 
     def write(self) -> None:
         """Send the commands in `body`."""
+
+    def halt(self) -> None:
+        """Have a `read` that waits return, because the run is to end; from any thread."""
+        return
 
     def close(self) -> None:
         """Leave the robot safe and free what was opened; may be called more than once."""

@@ -11,7 +11,7 @@ import pinocchio as pin
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import UnknownDevice, UnsupportedChannel
-from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.parameters import SceneParameters
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class _Commands:
         )
 
 
-class KinematicHardware:
+class KinematicHardware(Hardware):
     """Joints that are where they are told to be, and a root that can be put anywhere.
 
     Displacement targets are taken over as they are, velocity targets are integrated, uncommanded

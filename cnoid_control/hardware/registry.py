@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +72,13 @@ def hardware_parameters(name: str) -> type:
     return _load(_kind(name).parameters)
 
 
-def create_hardware(name: str, body: Body, parameters: Any, time_step: float) -> Hardware:
+def create_hardware(
+    name: str,
+    body: Body,
+    parameters: Any,
+    time_step: float,
+    devices: Mapping[str, str] | None = None,
+) -> Hardware:
     """Make the hardware on which controllers will run.
 
     Args:
@@ -79,12 +86,16 @@ def create_hardware(name: str, body: Body, parameters: Any, time_step: float) ->
         body: the robot, where and as it starts.
         parameters: options, an instance of `hardware_parameters(name)`.
         time_step: period of a tick [s].
+        devices: ROS topics of the devices by name, for a robot behind topics.
 
     Raises:
         UnknownHardware: there is no such kind.
         HardwareError: it cannot be made with these options.
     """
-    return _load(_kind(name).hardware)(body, parameters, time_step)
+    kind = _kind(name)
+    if kind.simulated:
+        return _load(kind.hardware)(body, parameters, time_step)
+    return _load(kind.hardware)(body, parameters, time_step, dict(devices or {}))
 
 
 def observable_devices(name: str, body: Body) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from cnoid_control.body import Body, ContactPoint, Device, StateFlag
 from cnoid_control.hardware.channels import Channels, input_channels
 from cnoid_control.hardware.exceptions import NotRecorded
-from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.log.device_messages import (
     data_topics,
     decode_data,
@@ -30,7 +30,7 @@ class ReplayParameters:
     file: str = parameter(description='log file of the run')
 
 
-class ReplayHardware:
+class ReplayHardware(Hardware):
     """Gives the states of a log, tick by tick, to the bit; commands go nowhere.
 
     Attributes:

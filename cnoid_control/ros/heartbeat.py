@@ -37,6 +37,7 @@ from cnoid_control.ros.robot.parameters import (
 )
 from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
+from cnoid_control.runtime.safety.safe_command import final_values
 
 # Time between two looks whether all is as it was, for managers that do not tell [s].
 REFRESH_PERIOD = 3.0
@@ -360,9 +361,8 @@ class HeartbeatMonitor:
             decoder.decode(data)
         position_of = dict(zip(decoder.names, decoder.position, strict=True))
         for outlet in self._takers.outlets:
-            values = np.zeros(len(outlet.joints))
-            if outlet.interface == 'position':
-                values[:] = [position_of[joint] for joint in outlet.joints]
+            measured = np.array([position_of[joint] for joint in outlet.joints])
+            values = final_values(outlet.interface, measured)
             if np.isfinite(values).all():
                 outlet.send_values(values, decoder.stamp)
 

@@ -186,6 +186,12 @@ class RunParameters:
         unit='s',
         minimum=0.0,
     )
+    on_fault: str = parameter(
+        '',
+        'what follows when the safe state engages: hold the robot until a reset, or fail: end the '
+        'run; where empty, fail in a simulation in this process and hold on a robot',
+        choices=('', 'hold', 'fail'),
+    )
     strict: bool = parameter(
         False, 'whether to warn of what is read or written without having been enabled'
     )

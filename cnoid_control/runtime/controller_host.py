@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -17,7 +16,6 @@ from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
-    ControllersRevoked,
     NoControllerLeft,
     ResultNotBool,
 )
@@ -40,6 +38,7 @@ class ControllerHost:
         strict: whether to warn of what controllers read or write without having enabled it.
         controllers: those that are still in the run.
         errors: what went wrong so far, in order.
+        is_abandoned: whether a controller has not returned and keeps a thread.
     """
 
     def __init__(
@@ -62,9 +61,9 @@ class ControllerHost:
         self._outputs: list[Callable[[], None]] = []
         self._controls: list[tuple[str, Callable[[], Any]]] = []
         self._ios: list[ControllerIO] = []
+        self._announcements: list[Callable[[], None]] = []
         self._pushes = False
-        self._gate = threading.Lock()
-        self._revoked = False
+        self.is_abandoned = False
 
     def members(self) -> list[ManagedController]:
         """All controllers and sub-controllers that are still in the run."""
@@ -141,6 +140,7 @@ class ControllerHost:
         self._outputs = list(itertools.chain.from_iterable(one.outputs for one in transfers))
         if len(self.body.devices):
             self._inputs += [one.input for one in devices if one.reads]
+            self._announcements = [one.announce for one in devices if one.reads]
             self._outputs += [one.output for one in devices]
         self._controls = [call for managed in self.controllers for call in managed.controls()]
         self._ios = self.ios()
@@ -164,7 +164,7 @@ class ControllerHost:
     # --- the loop -----------------------------------------------------------------------------
 
     def control(self, tick: int, time: float) -> bool:
-        """Call all controllers once.
+        """Call all controllers once, in a thread that keeps the robot meanwhile.
 
         Args:
             tick: number of the tick, for messages.
@@ -175,15 +175,46 @@ class ControllerHost:
 
         Raises:
             ControllerFailed: a controller raised or returned no bool; no output was copied.
-            ControllersRevoked: the robot was taken from them; no output was copied.
         """
-        name = ''
-        go_on = False
+        self.copy_inputs(time)
+        go_on = self.compute(tick)
+        self.copy_outputs()
+        return go_on
+
+    def copy_inputs(self, time: float) -> None:
+        """Copy what the controllers read; in the thread that owns the robot.
+
+        Args:
+            time: time of the state in `body` [s].
+
+        Raises:
+            ControllerFailed: a controller has made its body unfit for that.
+        """
         try:
             for io in self._ios:
                 io.current_time = time
             for copy in self._inputs:
                 copy()
+        except Exception as error:
+            raise ControllerRaised(self.controllers[0].name, 'control', None, error) from error
+
+    def compute(self, tick: int) -> bool:
+        """Call all controllers once; nothing but their own bodies is touched.
+
+        Args:
+            tick: number of the tick, for messages.
+
+        Returns:
+            Whether any controller has more to do.
+
+        Raises:
+            ControllerFailed: a controller raised or returned no bool.
+        """
+        name = ''
+        go_on = False
+        try:
+            for announce in self._announcements:
+                announce()
             for name, control in self._controls:
                 result = control()
                 if result is True:
@@ -192,14 +223,7 @@ class ControllerHost:
                     if not isinstance(result, np.bool_):
                         raise ResultNotBool(name, 'control', tick, result)
                     go_on = go_on or bool(result)
-            with self._gate:
-                if self._revoked:
-                    raise ControllersRevoked
-                if self._pushes:
-                    self.body.external_wrenches.fill(0.0)
-                for copy in self._outputs:
-                    copy()
-        except (ControllerFailed, ControllersRevoked):
+        except ControllerFailed:
             raise
         except BaseException as error:
             let_interrupt_pass(error)
@@ -207,13 +231,31 @@ class ControllerHost:
             raise ControllerRaised(name, 'control', tick, error) from error
         return go_on
 
-    def revoke(self) -> None:
-        """Take the robot from the controllers: what they compute from now on goes nowhere.
+    def copy_outputs(self) -> None:
+        """Hand the controllers' commands to the robot; in the thread that owns it.
 
-        From any thread, while control() runs; when this has returned, no output is copied.
+        Raises:
+            ControllerFailed: a controller has made its body unfit for that.
         """
-        with self._gate:
-            self._revoked = True
+        try:
+            if self._pushes:
+                self.body.external_wrenches.fill(0.0)
+            for copy in self._outputs:
+                copy()
+        except Exception as error:
+            raise ControllerRaised(self.controllers[0].name, 'control', None, error) from error
+
+    def abandon(self) -> None:
+        """Leave the controllers to the thread that they keep: nobody else calls them any more.
+
+        In the thread that has taken the robot over.
+        """
+        self.is_abandoned = True
+
+    def stop_abandoned(self) -> None:
+        """Stop and unconfigure abandoned controllers; in the thread that they have kept."""
+        self._stop()
+        self._unconfigure()
 
     def pause(self) -> None:
         """Tell the controllers that the loop has halted."""
@@ -228,16 +270,28 @@ class ControllerHost:
     # --- after the loop -----------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Stop every controller that was started, whatever the others do."""
+        """Stop every controller that was started, whatever the others do.
+
+        Abandoned ones are stopped when they return, see `stop_abandoned`.
+        """
+        if not self.is_abandoned:
+            self._stop()
+
+    def _stop(self) -> None:
         for managed in self.controllers:
             if managed.started:
                 managed.started = False
                 self._report(managed.stop())
             managed.disconnect()
         self._inputs, self._outputs, self._controls, self._ios = [], [], [], []
+        self._announcements = []
 
     def unconfigure(self) -> None:
-        """Undo configure for every controller that is configured."""
+        """Undo configure for every controller that is configured; not for abandoned ones."""
+        if not self.is_abandoned:
+            self._unconfigure()
+
+    def _unconfigure(self) -> None:
         for managed in self._all:
             if managed.configured:
                 self._report(managed.unconfigure())

@@ -79,15 +79,23 @@ class ImplausibleCommands(CnoidControlError):
 
     def __init__(self, tick: int) -> None:
         """Name the tick at which the patience ended."""
-        super().__init__(f'at tick {tick}: the commands cannot be meant')
+        super().__init__(
+            f'tick {tick}: implausible command (not finite, or far beyond its limit); '
+            'controller stopped'
+        )
 
 
 class ImplausibleCommand(ControllerFailed):
-    """A controller that is about to take over commands what is no number, or far too much."""
+    """A controller that is about to take over commands what is not finite, or far too much."""
 
     def __init__(self, controller: str, tick: int) -> None:
         """Name the controller and the tick."""
-        super().__init__(controller, 'control', tick, 'commanded what cannot be meant')
+        super().__init__(
+            controller,
+            'control',
+            tick,
+            'implausible command (not finite, or far beyond its limit)',
+        )
 
 
 class LoopStalled(CnoidControlError):
@@ -132,21 +140,13 @@ class InSafeState(CnoidControlError):
 
 
 class ControlTimeout(CnoidControlError):
-    """A controller's control() did not come back in time."""
+    """A controller did not return from one of its methods in time."""
 
-    def __init__(self, duration: float | None = None, limit: float | None = None) -> None:
-        """Tell how long it has taken and how long it may [s], where known."""
-        taken = '' if duration is None else f' for {1e3 * duration:.3g} ms'
-        allowed = '' if limit is None else f' (limit {1e3 * limit:g} ms)'
-        super().__init__(f'control() has not come back{taken}{allowed}')
-
-
-class ControllersRevoked(CnoidControlError):
-    """Controllers that came back after the robot had been taken from them."""
-
-    def __init__(self) -> None:
-        """Say just that."""
-        super().__init__('the robot was taken from these controllers; their commands are ignored')
+    def __init__(self, duration: float, limit: float, method: str = 'control') -> None:
+        """Tell the method, how long it may take and how long it has taken [s]."""
+        super().__init__(
+            f'{method}() exceeded its {1e3 * limit:g} ms time limit ({1e3 * duration:.3g} ms)'
+        )
 
 
 class ModesDiffer(CnoidControlError):

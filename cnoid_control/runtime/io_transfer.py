@@ -9,22 +9,15 @@ import numpy as np
 
 from cnoid_control.body import Body, Device, Link, StateFlag
 from cnoid_control.body.body import BLOCK_ARRAYS, GAIN_ARRAYS
+from cnoid_control.body.channels import CHANNELS, POSITION
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]
 
-JOINT_INPUTS = {
-    StateFlag.JOINT_DISPLACEMENT: 'q',
-    StateFlag.JOINT_VELOCITY: 'dq',
-    StateFlag.JOINT_ACCELERATION: 'ddq',
-    StateFlag.JOINT_EFFORT: 'u',
-}
-JOINT_OUTPUTS = {
-    StateFlag.JOINT_DISPLACEMENT: 'q_target',
-    StateFlag.JOINT_VELOCITY: 'dq_target',
-    StateFlag.JOINT_ACCELERATION: 'ddq',
-    StateFlag.JOINT_EFFORT: 'u',
-}
+JOINT_INPUTS = {channel.flag: channel.state for channel in CHANNELS}
+JOINT_INPUTS[StateFlag.JOINT_ACCELERATION] = 'ddq'
+JOINT_OUTPUTS = {channel.flag: channel.command for channel in CHANNELS}
+JOINT_OUTPUTS[StateFlag.JOINT_ACCELERATION] = 'ddq'
 LINK_VALUES = {
     StateFlag.LINK_POSITION: ('R', 'p'),
     StateFlag.LINK_TWIST: ('v', 'w'),
@@ -76,7 +69,7 @@ class IOTransfer:
             for flag, array in JOINT_OUTPUTS.items()
         }
         # q_target goes along in every mode: where it is no command it is the reference.
-        joints['q_target'] = links
+        joints[POSITION.command] = links
         with_pid = [link for link in links if StateFlag.JOINT_PID in link.actuation_mode]
         joints |= dict.fromkeys(GAIN_ARRAYS, with_pid)
         self.outputs += joint_copies(self._robot, self._own, joints)
@@ -178,6 +171,7 @@ class DeviceTransfer:
         self._own_devices = own.devices
         self._incoming: set[int] = set()
         self._outgoing: set[int] = set()
+        self._arrived: list[int] = []
         # Index of the device whose state crosses right now: its echo is not sent back.
         self._crossing = -1
         self._disconnect = [
@@ -198,25 +192,33 @@ class DeviceTransfer:
             self._outgoing.add(device.index)
 
     def input(self) -> None:
-        """Take over the states that have changed, and say so on the controller's side."""
+        """Take over the states that have changed; `announce` says so on the controller's side."""
         if self._incoming:
-            indices = sorted(self._incoming)
+            self._arrived = sorted(self._incoming)
             self._incoming.clear()
-            self._carry(indices, self._robot_devices, self._own_devices)
+            for index in self._arrived:
+                self._own_devices[index].copy_state_from(self._robot_devices[index])
+
+    def announce(self) -> None:
+        """Say on the controller's side which states have come; that may call controllers."""
+        if self._arrived:
+            arrived, self._arrived = self._arrived, []
+            self._notify(arrived, self._own_devices)
 
     def output(self) -> None:
         """Hand over the states that the controller has changed, and say so on the robot's side."""
         if self._outgoing:
             indices = sorted(self._outgoing)
             self._outgoing.clear()
-            self._carry(indices, self._own_devices, self._robot_devices)
+            for index in indices:
+                self._robot_devices[index].copy_state_from(self._own_devices[index])
+            self._notify(indices, self._robot_devices)
 
-    def _carry(self, indices: list[int], source: list[Device], target: list[Device]) -> None:
+    def _notify(self, indices: list[int], devices: list[Device]) -> None:
         for index in indices:
-            target[index].copy_state_from(source[index])
             self._crossing = index
             try:
-                target[index].notify_state_change()
+                devices[index].notify_state_change()
             finally:
                 self._crossing = -1
 

@@ -1,25 +1,42 @@
-"""The loop: read, watch, control, limit, write."""
+"""The loop: read -> watchdog -> control -> safe state -> limits -> write."""
 
 from __future__ import annotations
 
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.exceptions import ImplausibleCommands, RunEnded
+from cnoid_control.runtime.exceptions import (
+    ControllerFailed,
+    ControlTimeout,
+    ImplausibleCommands,
+    InSafeState,
+    RunEnded,
+)
+from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.safety.fallback import Fallback
+from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor
 from cnoid_control.runtime.safety.limits import CommandLimiter
+from cnoid_control.runtime.safety.safe_state import SafeState
+from cnoid_control.runtime.safety.watchdog import Trip, Watchdog
 from cnoid_control.runtime.trace import TickTrace
-from cnoid_control.runtime.transition import Transition
+
+if TYPE_CHECKING:
+    from cnoid_control.runtime.hot_swap import Transition
 
 # A sleeper is woken late: the last part of a wait is spent awake [s].
 SPIN_TIME = 150e-6
+# Watches that find that nobody receives the commands.
+NO_SUBSCRIBER = ('deactivated', 'subscriber_time')
 
 
 class TickRecorder(Protocol):
@@ -51,7 +68,7 @@ class RunOutcome:
         reason: what failed; empty otherwise.
         interrupted: whether it ended on request.
         ticks: number of ticks.
-        wall_time: duration of the ticks on the clock on the wall, pauses left out [s].
+        wall_time: duration of the ticks on the wall clock, pauses left out [s].
         overruns: ticks that ended late, in real time.
     """
 
@@ -66,15 +83,30 @@ class RunOutcome:
 class ControlLoop:
     """One straight line that every tick walks, whatever is on the other end.
 
+    A trip of the watchdog, a controller that fails or does not return and implausible commands
+    engage the safe state, which commands the robot from that very tick on. With `on_fault` 'hold'
+    it does so until it is reset; with 'fail' the run ends.
+
+    `open`, `step` and `close` may be called by hand, in one thread; nobody notices then that a
+    controller does not return. `run` and `LoopThread` take the ticks in a thread of their own and
+    replace it where a controller keeps it: see `hang_monitor`.
+
     Attributes:
         hardware: the robot.
         host: the controllers.
-        transition: what drives the robot while other controllers take over; None otherwise.
-        limiter: limits the commands, if anything does.
+        watchdog: watches ages, time and requests to stop.
+        safe_state: the safe state.
+        limiter: limits the commands.
+        fallback: the controller that commands in the safe state; None for none.
+        transition: the hot swap in progress; None otherwise.
         trace: where each tick is noted for statistics and plots, if anywhere.
         recorder: where each tick is noted for a log file, if anywhere.
+        on_fault: 'hold' where the safe state goes on, 'fail' where it ends the run.
         active_control_only: whether the run ends when every controller returns False in a tick.
         observed: names of devices to measure though no controller reads them.
+        monitor: watches that controllers return, while a thread takes the ticks.
+        failure: why a controller was stopped; None for none since the last reset.
+        finished: whether the controllers have said that there is no more to do.
         tick: number of ticks so far.
         overruns: ticks that ended late, in real time.
         exhausted: whether the hardware has said that there is no next state.
@@ -84,28 +116,68 @@ class ControlLoop:
         self,
         hardware: Hardware,
         host: ControllerHost,
+        watchdog: Watchdog,
+        safe_state: SafeState,
+        limiter: CommandLimiter,
         *,
-        limiter: CommandLimiter | None = None,
+        on_fault: str = 'hold',
+        fallback: Fallback | None = None,
         trace: TickTrace | None = None,
         recorder: TickRecorder | None = None,
         active_control_only: bool = True,
+        watches_subscribers: bool = False,
     ) -> None:
-        """Put the parts together; nothing is opened yet."""
+        """Put the parts together; nothing is opened yet. `build.wire_loop` makes the parts.
+
+        Args:
+            hardware: the robot.
+            host: the controllers.
+            watchdog: the watchdog; the hardware feeds it.
+            safe_state: the safe state.
+            limiter: the limits.
+            on_fault: 'hold' where the safe state goes on, 'fail' where it ends the run.
+            fallback: the controller that commands in the safe state, if any.
+            trace: where each tick is noted for statistics and plots, if anywhere.
+            recorder: where each tick is noted for a log file, if anywhere.
+            active_control_only: whether the run ends when every controller returns False.
+            watches_subscribers: whether somebody tells the watchdog who receives the commands.
+        """
         self.hardware = hardware
         self.host = host
-        self.transition: Transition | None = None
+        self.watchdog = watchdog
+        self.safe_state = safe_state
         self.limiter = limiter
+        self.fallback = fallback
+        self.transition: Transition | None = None
         self.trace = trace
         self.recorder = recorder
+        self.on_fault = on_fault
         self.active_control_only = active_control_only
         self.observed: set[str] = set()
+        self.monitor = HangMonitor()
+        self.failure: CnoidControlError | None = None
+        self.finished = False
         self.tick = 0
         self.overruns = 0
         self.exhausted = False
+        self._watches_subscribers = watches_subscribers
+        # Whether the state of the present tick was read by a thread that has lost the robot.
+        self._tick_is_read = False
+        # What was raised when that tick was finished.
+        self._tick_error: BaseException | None = None
+        self._is_open = False
+        self._error: CnoidControlError | None = None
+        self._began = 0.0
         self._wall_time = 0.0
+        self._gc_pause = GcPause()
+        # Guards what other threads ask for: the end, a pause, a hot swap.
+        self._requests = threading.Condition()
         self._stop_requested = False
         self._paused = False
-        self._wake = threading.Event()
+        self._is_closed = False
+        hardware.watchdog = watchdog
+
+    # --- before the ticks ---------------------------------------------------------------------
 
     def open(self) -> None:
         """Bring the controllers and the robot to where the first tick can be taken.
@@ -115,6 +187,7 @@ class ControlLoop:
             HardwareError: the robot lacks what the controllers ask for.
             LogNotWritable: the log file cannot be created.
         """
+        self._is_closed = False
         self.host.configure()
         request = self.host.initialize()
         request.devices |= self.observed
@@ -122,100 +195,333 @@ class ControlLoop:
             # Before the hardware, whose devices may have their first state when it opens.
             self.recorder.open(request, self.host.ios())
         self.hardware.open(request)
-        if self.limiter is not None:
-            self.limiter.restart()
+        self.limiter.restart()
         self.host.start()
+        self.start_watchdog()
+
+    def start_watchdog(self) -> None:
+        """Arm the watches that make sense for this hardware; every age counts from now."""
+        self.watchdog.arm(self.hardware, self._watches_subscribers)
+        self.watch_devices_of(self.host)
+        self.watchdog.start()
+
+    def watch_devices_of(self, *hosts: ControllerHost) -> None:
+        """Watch the devices that these controllers read, where those can fail to arrive."""
+        hardware = self.hardware
+        # In lock-step the devices of a state are waited for.
+        if hardware.feeds_watchdog and (hardware.is_simulated or not hardware.waits_for_commands):
+            read = [host.request().devices for host in hosts]
+            self.watchdog.watch_devices(set().union(*read))
+
+    def restart(self, host: ControllerHost) -> None:
+        """Let these controllers, started and fresh, have the robot; in the loop's thread.
+
+        Raises:
+            HardwareError: the robot cannot be made ready for them.
+        """
+        self.abort_transition(reopen=False)
+        self.hardware.open(host.request())
+        self.host = host
+        host.set_modes()
+        self.limiter.restart()
+        self.failure = None
+        self.finished = False
+        self.start_watchdog()
+        self.safe_state.reset()
+
+    # --- the tick -----------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Walk one tick.
+        """One control cycle: read -> watchdog -> control -> safe state -> limits -> write.
 
         Returns:
             Whether there is to be another one.
 
         Raises:
-            ControllerFailed: a controller failed.
             HardwareError: the robot failed.
-            ImplausibleCommands: commands are no numbers.
         """
-        hardware = self.hardware
-        if not hardware.read():
+        hardware, safe_state, recorder = self.hardware, self.safe_state, self.recorder
+        if self._tick_is_read:
+            # A controller has kept another thread: what is left of its tick is done here.
+            self._tick_is_read = False
+            if self._tick_error is not None:
+                raise self._tick_error
+        elif hardware.read():
+            if recorder is not None:
+                recorder.note_inputs(hardware.time)
+        else:
             self.exhausted = True
             return False
-        recorder = self.recorder
-        now = hardware.time
-        if recorder is not None:
-            recorder.note_inputs(now)
-        if self.transition is None:
-            go_on = self.host.control(self.tick, now)
-        else:
-            go_on = self._control_transition(self.transition, now)
+        trip = self.watchdog.check()
+        if trip is not None:
+            self._react(trip)
+        if safe_state.is_engaged:
+            self._refuse_late_swap()
+        elif hardware.is_due:
+            self._control(hardware.time)
+        if self.fallback is not None:
+            self._control_fallback(self.fallback, hardware.time)
         if self.trace is not None:
-            self.trace.record(now)
+            self.trace.record(hardware.time)
         if recorder is not None:
             recorder.note_outputs()
-        if self.limiter is not None and not self.limiter.apply(hardware.time_step):
-            raise ImplausibleCommands(self.tick)
+        if safe_state.is_active:
+            self._apply_safe_state()
+        # States that come faster than agreed must not make the robot faster than it may be.
+        if not self.limiter.apply(min(hardware.time_step, hardware.dt)):
+            self._replace_commands()
         if recorder is not None:
             recorder.note_sent()
         hardware.write()
         self.tick += 1
-        return go_on or not self.active_control_only
+        return self.on_fault == 'hold' or not (safe_state.is_engaged or self.finished)
+
+    def _react(self, trip: Trip) -> None:
+        """Engage the safe state where the watchdog has found something, or somebody wants it."""
+        if trip.action in ('safe', 'estop'):
+            no_subscriber = self.watchdog.finds(*NO_SUBSCRIBER)
+            self.safe_state.enter(trip.message, trip.action == 'estop', no_subscriber)
+
+    def _refuse_late_swap(self) -> None:
+        """Abort a swap whose first tick will not come, for the robot is held.
+
+        The command controllers of the new controllers may be active already: those of the old
+        ones must be again.
+        """
+        transition = self.transition
+        if transition is not None and transition.is_waiting:
+            self.abort_transition(InSafeState(self.safe_state.reason))
+
+    def _control(self, now: float) -> None:
+        try:
+            if self.transition is None:
+                go_on = self._compute(self.host, now)
+            else:
+                go_on = self._control_transition(self.transition, now)
+        except CnoidControlError as error:
+            self.failure = error
+            self.safe_state.enter(str(error))
+            return
+        if not go_on and self.active_control_only:
+            self.finished = True
+            if self.on_fault == 'hold':
+                self.safe_state.enter('the controllers have finished')
+
+    def _compute(self, host: ControllerHost, now: float) -> bool:
+        """Call controllers once; their inputs are copied before, their outputs after.
+
+        Raises:
+            ControllerFailed: a controller failed.
+            Abandoned: the robot was taken over meanwhile.
+        """
+        host.copy_inputs(now)
+        call = self.monitor.call = Call(host, 'control', True)
+        try:
+            go_on = host.compute(self.tick)
+        except ControllerFailed:
+            if not call.close():
+                raise Abandoned(call) from None
+            raise
+        if not call.close():
+            raise Abandoned(call)
+        host.copy_outputs()
+        return go_on
 
     def _control_transition(self, transition: Transition, now: float) -> bool:
+        if transition.old is not self.host:
+            # Others were started while the new controllers were brought up.
+            self.abort_transition(RunEnded())
+            return self._compute(self.host, now)
         try:
-            return transition.control(self.tick, now)
-        finally:
-            if transition.winner is not None:
-                self.host = transition.winner
-                self.transition = None
+            go_on = transition.control(self._compute, self.tick, now)
+        except CnoidControlError:
+            # Not where the robot was lost: then nothing here may be touched.
+            self._settle(transition)
+            raise
+        self._settle(transition)
+        return go_on
+
+    def _settle(self, transition: Transition) -> None:
+        if transition.winner is not None:
+            self.host = transition.winner
+            self.transition = None
+
+    def _control_fallback(self, fallback: Fallback, now: float) -> None:
+        if not self.safe_state.is_engaged or self.safe_state.is_estop:
+            fallback.end()
+            return
+        fallback.begin()
+        host = fallback.host
+        if host is None:
+            return
+        try:
+            self._compute(host, now)
+        except CnoidControlError as error:
+            fallback.fail(error)
+            return
+        if self.limiter.can_blend():
+            fallback.computed()
+        else:
+            fallback.fail(ImplausibleCommands(self.tick))
+
+    def _apply_safe_state(self) -> None:
+        """Replace the commands in the safe state; blend them while controllers take over again."""
+        safe_state = self.safe_state
+        if safe_state.is_handing_over and not self.limiter.can_blend():
+            # Blended with what holds the robot it would act little by little.
+            safe_state.enter(str(ImplausibleCommands(self.tick)))
+        fresh = self.watchdog.is_fresh('state_age')
+        safe_state.apply(self.hardware.time_step, fresh)
+        if self.fallback is not None and fresh:
+            self.fallback.apply()
+
+    def _replace_commands(self) -> None:
+        """Send the safe command in the place of commands that are implausible too often."""
+        error = ImplausibleCommands(self.tick)
+        if self.fallback is not None:
+            self.fallback.fail(error)
+        self.safe_state.enter(str(error))
+        fresh = self.watchdog.is_fresh('state_age')
+        self.safe_state.apply(self.hardware.time_step, fresh)
+        self.limiter.apply(min(self.hardware.time_step, self.hardware.dt))
+
+    # --- when a controller does not return ----------------------------------------------------
+
+    def watched(
+        self, function: Callable[[], None], name: str, host: ControllerHost | None = None
+    ) -> None:
+        """Run code of controllers between two ticks, watched as control() is.
+
+        In the loop's thread.
+
+        Args:
+            function: what to run.
+            name: method that it calls, for messages.
+            host: the controllers; those that have the robot where None.
+
+        Raises:
+            Abandoned: it did not return in time: the robot is in other hands.
+            InSafeState: the controllers have not returned from another method.
+            Exception: what the function raised.
+        """
+        host = host or self.host
+        if host.is_abandoned:
+            raise InSafeState(self.safe_state.reason)
+        call = self.monitor.call = Call(host, name, False)
+        try:
+            function()
+        except Exception:
+            if not call.close():
+                raise Abandoned(call) from None
+            raise
+        if not call.close():
+            raise Abandoned(call)
+
+    def take_over(self, call: Call, duration: float) -> None:
+        """Engage the safe state and finish the tick; in the thread that has won a call.
+
+        Args:
+            call: the call; its thread is left behind.
+            duration: time that it has taken so far [s].
+        """
+        error = ControlTimeout(duration, self.monitor.limit, call.name)
+        host = call.host
+        host.abandon()
+        print(
+            f'error: {error}: its thread is left behind, and may keep a processor busy; restart '
+            'the process to end it',
+            file=host.os,
+        )
+        self._tick_is_read = call.in_tick
+        if self.fallback is not None and host is self.fallback.host:
+            self.fallback.fail(error)
+        else:
+            self.failure = error
+        is_estop = self.watchdog.parameters.control_action == 'estop'
+        self.watchdog.trip('control_time', 'estop' if is_estop else 'safe', str(error))
+        self.safe_state.enter(str(error), is_estop)
+        if call.in_tick:
+            # At once: to start a thread takes a while where a busy one is left behind.
+            try:
+                self.step()
+            except BaseException as failure:
+                self._tick_is_read, self._tick_error = True, failure
+
+    def report_hang(self, call: Call, duration: float) -> None:
+        """Warn of controllers that take too long, where that is all that is wanted."""
+        error = ControlTimeout(duration, self.monitor.limit, call.name)
+        self.watchdog.trip('control_time', 'warn', str(error))
+
+    # --- a run --------------------------------------------------------------------------------
 
     def run(self, duration: float = math.inf, real_time: bool = False) -> RunOutcome:
         """Open, take ticks until the time is over, nobody has more to do or a stop, and close.
 
-        Args:
-            duration: simulated time to run for [s].
-            real_time: wait so that ticks come at the pace of the clock on the wall.
-        """
-        exit_, reason = 'completed', ''
-        try:
-            self.open()
-            if not self._take_ticks(duration, real_time) and not self.exhausted:
-                exit_ = 'finished'
-        except CnoidControlError as error:
-            exit_, reason = 'failed', str(error)
-        finally:
-            self.close()
-        return RunOutcome(
-            exit_, reason, self._stop_requested, self.tick, self._wall_time, self.overruns
-        )
+        All of that is done in a thread of its own, while this one waits: a controller that never
+        returns ends the run, and an interrupt is served at once.
 
-    def _take_ticks(self, duration: float, real_time: bool) -> bool:
+        Args:
+            duration: the robot's time to run for [s].
+            real_time: wait so that ticks come at the pace of the wall clock; of no effect on a
+                robot that sets the pace itself.
+        """
+        paced = real_time and self.hardware.is_simulated
+        thread = LoopThread(self, partial(self._run, duration, paced))
+        thread.start(paced)
+        try:
+            thread.join()
+        except BaseException:
+            self.request_stop()
+            if thread.stop():
+                self.close()
+            raise
+        finally:
+            self.monitor.stop()
+        if thread.error is not None:
+            raise thread.error
+        return self._outcome()
+
+    def _run(self, duration: float, paced: bool) -> None:
+        """Do a run, or the rest of one that another thread has lost."""
+        try:
+            if not self._is_open:
+                self.open()
+                if paced or not self.hardware.is_simulated:
+                    self._gc_pause.begin()
+                self._began = time.perf_counter()
+                self._is_open = True
+            self._take_ticks(duration, paced)
+        except CnoidControlError as error:
+            self._error = error
+        except Abandoned:
+            raise
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+
+    def _take_ticks(self, duration: float, paced: bool) -> None:
         period = self.hardware.time_step
         last = math.inf if math.isinf(duration) else round(duration / period)
+        if self.on_fault == 'fail' and self.safe_state.is_engaged and not self._tick_is_read:
+            # A controller was left behind between two ticks.
+            return
         step = self.step
         clock = time.perf_counter
-        rest = GcPause()
-        if real_time:
-            rest.begin()
-        begin = clock()
-        deadline = begin
-        try:
-            while self.tick < last and not self._stop_requested:
-                if self._paused:
-                    halted = clock()
-                    self._wait_for_resume()
-                    begin += clock() - halted
-                    deadline += clock() - halted
-                    continue
-                if not step():
-                    return False
-                if real_time:
-                    deadline += period
-                    deadline = self._keep_pace(deadline)
-            return True
-        finally:
-            self._wall_time = clock() - begin
-            rest.end()
+        deadline = clock()
+        while (self.tick < last or self._tick_is_read) and not self._stop_requested:
+            if self._paused:
+                halted = clock()
+                self._wait_for_resume()
+                self._began += clock() - halted
+                deadline += clock() - halted
+                continue
+            if not step() or self.finished:
+                return
+            if paced:
+                deadline += period
+                self.watchdog.tick_took(clock() - deadline + period, period)
+                deadline = self._keep_pace(deadline)
 
     def _keep_pace(self, deadline: float) -> float:
         ahead = deadline - time.perf_counter()
@@ -229,46 +535,93 @@ class ControlLoop:
             pass
         return deadline
 
+    def _outcome(self) -> RunOutcome:
+        exit_, reason = 'completed', ''
+        if self._error is not None:
+            exit_, reason = 'failed', str(self._error)
+        elif self.finished:
+            exit_ = 'finished'
+        elif self.safe_state.is_engaged:
+            exit_, reason = 'failed', self.safe_state.reason
+        return RunOutcome(
+            exit_, reason, self._stop_requested, self.tick, self._wall_time, self.overruns
+        )
+
     # --- from other threads -------------------------------------------------------------------
 
+    def request_safe_state(self, reason: str, estop: bool = False) -> None:
+        """Have the next tick engage the safe state, whoever takes that tick; from any thread.
+
+        Args:
+            reason: one sentence on why.
+            estop: whether it is an emergency stop.
+        """
+        name, action = ('estop', 'estop') if estop else ('stop', 'safe')
+        self.watchdog.trip(name, action, reason)
+
     def request_stop(self) -> None:
-        """End the run after the present tick."""
-        self._stop_requested = True
-        self._wake.set()
+        """End the run after the present tick; from any thread, and from a signal handler."""
+        with self._requests:
+            self._stop_requested = True
+            self._requests.notify_all()
+        self.hardware.halt()
 
     def pause(self) -> None:
         """Halt before the next tick, and tell the controllers."""
-        self._wake.clear()
-        self._paused = True
+        with self._requests:
+            self._paused = True
 
     def resume(self) -> None:
         """Go on after a pause, and tell the controllers."""
-        self._paused = False
-        self._wake.set()
+        with self._requests:
+            self._paused = False
+            self._requests.notify_all()
 
     def _wait_for_resume(self) -> None:
-        self.host.pause()
-        while self._paused and not self._stop_requested:
-            self._wake.wait(0.1)
-        if not self._stop_requested:
-            self.host.resume()
+        if not self.host.is_abandoned:
+            self.watched(self.host.pause, 'pause')
+        with self._requests:
+            self._requests.wait_for(lambda: not self._paused or self._stop_requested)
+        if not self._stop_requested and not self.host.is_abandoned:
+            self.watched(self.host.resume, 'resume')
 
-    def abandon_transition(
+    def offer(self, transition: Transition) -> None:
+        """Let a hot swap begin with the next tick; from any thread.
+
+        Raises:
+            RunEnded: there will be no tick any more.
+        """
+        with self._requests:
+            if self._is_closed:
+                raise RunEnded
+            self.transition = transition
+
+    def abort_transition(
         self, error: CnoidControlError | None = None, reopen: bool = True
     ) -> None:
-        """Leave the robot to the controllers that had it, where others are taking over.
+        """Abort a hot swap in progress, if there is one; in the thread that owns the robot.
 
         Args:
             error: why; the end of the run where None.
-            reopen: whether the robot is to be made ready for them again.
+            reopen: whether the robot is to be made ready for the old controllers again.
         """
-        if self.transition is not None:
-            self.transition.give_up(error or RunEnded(), reopen)
-            self.transition = None
+        with self._requests:
+            transition, self.transition = self.transition, None
+        if transition is not None:
+            transition.abort(error or RunEnded(), reopen)
 
     def close(self) -> None:
         """Stop the controllers and leave the robot; every part of it is reached."""
-        self.abandon_transition()
+        if self._is_open:
+            self._wall_time = time.perf_counter() - self._began
+            self._gc_pause.end()
+            self._is_open = False
+        self.watchdog.stop()
+        with self._requests:
+            self._is_closed = True
+        self.abort_transition()
+        if self.fallback is not None:
+            self.fallback.end()
         try:
             self.host.stop()
         finally:

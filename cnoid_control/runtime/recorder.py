@@ -15,6 +15,7 @@ import numpy as np
 
 from cnoid_control.body import Body, Device, StateFlag
 from cnoid_control.body.body import BodyState
+from cnoid_control.body.channels import COMMAND_ARRAYS
 from cnoid_control.hardware.channels import Channels, input_channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.log.device_messages import (
@@ -50,7 +51,6 @@ def restore_state_text(body: Body, text: str) -> None:
 
 # Input columns that have topics of their own; the others go to the topic `inputs`.
 NAMED_INPUTS = ('q', 'dq', 'u', 'root_q')
-COMMANDS = ('q_target', 'dq_target', 'u')
 
 
 class LogEncoder:
@@ -86,7 +86,7 @@ class LogEncoder:
         self._commands = layouts.joint_state(names)
         self._root = layouts.odometry('world', body.root_link.name)
         self._more_inputs = _places(inputs, NAMED_INPUTS)
-        self._more_outputs = _places(outputs, COMMANDS)
+        self._more_outputs = _places(outputs, COMMAND_ARRAYS)
         self._tick = layouts.numbers(1 + len(self._more_inputs))
         self._rest = layouts.numbers(len(self._more_outputs))
         self._sensors = [(device, measurement_layout(device)) for device in sensors]
@@ -108,7 +108,7 @@ class LogEncoder:
         if len(self._more_outputs):
             values = {'data': outputs[:, self._more_outputs]}
             batches.append(_batch('outputs', self._rest, times, values))
-        raw = np.concatenate([outputs[:, self._outputs[name]] for name in COMMANDS], axis=1)
+        raw = np.concatenate([outputs[:, self._outputs[name]] for name in COMMAND_ARRAYS], axis=1)
         # By bits: the limits may have changed a NaN, which differs from itself, or a sign of 0.
         changed = (raw.view(np.uint64) != sent.view(np.uint64)).any(axis=1)
         batches.append(

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from cnoid_control.body.channels import CHANNELS, COMMAND_ARRAYS
 from cnoid_control.hardware.channels import Channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.replay import ReplayHardware, ReplayParameters
@@ -18,10 +19,10 @@ from cnoid_control.messages import layouts
 from cnoid_control.messages.layouts import decode_text
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_from_text
-from cnoid_control.runtime.assembly import make_loop, make_robot
+from cnoid_control.runtime.build import make_loop, make_robot
 from cnoid_control.runtime.config import RunConfig, config_from_text
 from cnoid_control.runtime.loop import RunOutcome
-from cnoid_control.runtime.recorder import COMMANDS, joint_names, mailbox_topic, restore_state_text
+from cnoid_control.runtime.recorder import joint_names, mailbox_topic, restore_state_text
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray
     """What the controllers commanded in the recorded run, shape (ticks, channels.width)."""
     log = hardware.log
     layout = layouts.joint_state(joint_names(hardware.body))
-    fields = dict(zip(COMMANDS, ('position', 'velocity', 'effort'), strict=True))
+    fields = {channel.command: channel.interface for channel in CHANNELS}
     rows = np.zeros((hardware.ticks, channels.width))
     commands = log.rows('commands')
     for name, field in fields.items():
@@ -183,7 +184,7 @@ def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray
         values = data.decode(rest, 'data')
         start = 0
         for name, place in channels.columns.items():
-            if name not in COMMANDS:
+            if name not in COMMAND_ARRAYS:
                 size = place.stop - place.start
                 rows[:, place] = values[:, start : start + size]
                 start += size

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cnoid_control.body import Body, Device, StateFlag
+from cnoid_control.body.channels import COMMAND_ARRAYS, POSITION
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.io_transfer import JOINT_INPUTS, JOINT_OUTPUTS, joint_slot
 
@@ -140,7 +141,6 @@ ROOT_INPUTS = {
     'dw': StateFlag.LINK_ACCELERATION,
 }
 FLAG_OF_ARRAY = {array: flag.name for flag, array in JOINT_INPUTS.items()}
-WRITTEN_ARRAYS = ('q_target', 'dq_target', 'u')
 NAMES_SHOWN = 4
 
 
@@ -159,8 +159,8 @@ class StrictIO:
         self._effective: dict[str, np.ndarray] = {}
         self._found: dict[str, set[str]] = {}
         self._known: set[tuple[str, str]] = set()
-        self._plain = {name: body.joint_arrays[name] for name in (*FLAG_OF_ARRAY, 'q_target')}
-        self._plain['dq_target'] = body.joint_arrays['dq_target']
+        names = {*FLAG_OF_ARRAY, *COMMAND_ARRAYS}
+        self._plain = {name: body.joint_arrays[name] for name in names}
         self._root_flags = StateFlag.NONE
         self._root_written: set[str] = set()
         self._notified: set[str] = set()
@@ -180,7 +180,7 @@ class StrictIO:
         """Take note of what the family has enabled."""
         size = self._body.tree.num_slots
         self._readable = {array: np.zeros(size, dtype=bool) for array in FLAG_OF_ARRAY}
-        self._effective = {array: np.zeros(size, dtype=bool) for array in WRITTEN_ARRAYS}
+        self._effective = {array: np.zeros(size, dtype=bool) for array in COMMAND_ARRAYS}
         self._pushed: set[int] = set()
         devices: set[str] = set()
         for io in ios:
@@ -206,7 +206,7 @@ class StrictIO:
             self._pushed.add(link.index)
         for flag, array in JOINT_OUTPUTS.items():
             # q_target is the reference in every mode.
-            used = link.actuation_mode & flag or array == 'q_target'
+            used = link.actuation_mode & flag or array == POSITION.command
             if slot >= 0 and used and array in self._effective:
                 self._effective[array][slot] = True
 
@@ -330,7 +330,7 @@ class StrictIO:
         """Function that calls control() and then reports what was noticed."""
 
         def guarded() -> Any:
-            before = {name: self._plain[name].copy() for name in WRITTEN_ARRAYS}
+            before = {name: self._plain[name].copy() for name in COMMAND_ARRAYS}
             wrenches = self._body.external_wrenches.copy()
             states = [device.read_state() for device in self._body.devices]
             self._notified.clear()

@@ -100,7 +100,7 @@ def summarize(
         'root_position': [_number(value) for value in loop.hardware.body.root_link.p],
         'max_tilt_deg': _number(math.degrees(monitor.max_tilt)),
         'max_joint_error': _number(monitor.max_joint_error),
-        'limited': loop.limiter.report() if loop.limiter is not None else {},
+        'limited': loop.limiter.report(),
     }
     if outcome.reason:
         summary['reason'] = outcome.reason
@@ -109,7 +109,9 @@ def summarize(
     dropped = [str(error) for error in loop.host.errors]
     if dropped and outcome.exit != 'failed':
         summary['errors'] = dropped
-    reports = {managed.name: _report(managed) for managed in loop.host.members()}
+    # Controllers that have not returned may be in the middle of anything.
+    members = [] if loop.host.is_abandoned else loop.host.members()
+    reports = {managed.name: _report(managed) for managed in members}
     reports = {name: report for name, report in reports.items() if report}
     if reports:
         summary['reports'] = _plain(reports)

@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from cnoid_control.bench.rows_served_robot import as_messages, from_templates
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.sim.assembly import state_qos
-from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
 
 

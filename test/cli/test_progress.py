@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from cnoid_control.cli.progress import RunProgress
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.summary import RunMonitor
 

@@ -12,6 +12,7 @@ from cnoid_control.body.devices import ForceSensor
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.plugin import SimpleController
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -58,7 +59,7 @@ def make_loop(
     hardware = MujocoHardware(make_arm(), parameters, time_step)
     managed = ManagedController('test', controller, options or {})
     host = ControllerHost([managed], hardware.body, time_step, io.StringIO())
-    loop = ControlLoop(hardware, host)
+    loop = wire_loop(hardware, host)
     loop.open()
     return loop
 

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from cnoid_control.plugin import SimpleController
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.loop import ControlLoop
 

@@ -7,7 +7,7 @@ import pytest
 from controllers.runs import main_controller, open_loop, run_for
 
 from cnoid_control.controllers.pd import PDController, PDParameters
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 
 

@@ -9,7 +9,7 @@ from cnoid_control.demo.report import (
     set_state,
     tilt_of,
 )
-from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
 
 pytest.importorskip('rclpy', reason='needs ROS 2')

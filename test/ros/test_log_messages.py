@@ -10,7 +10,7 @@ from cnoid_control.log.reader import LogFile
 from cnoid_control.messages import layouts
 from cnoid_control.messages.definitions import DEFINITIONS
 from cnoid_control.messages.layouts import stamps
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.recorder import Recorder
 

@@ -1,162 +1,259 @@
-"""From a configuration to a robot, its controllers and a loop."""
+"""What `make_loop` makes is what a user runs: with watchdog, safe state and hang monitor."""
 
 from __future__ import annotations
 
-import io
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_hardware import FakeHardware, fake_loop, two_joint_body
 
-from cnoid_control.parameters import ParameterError
-from cnoid_control.plugin.exceptions import UnknownController
-from cnoid_control.runtime.assembly import make_controllers, make_loop, make_robot
-from cnoid_control.runtime.config import RobotParameters, load_config, parse_config
-from cnoid_control.runtime.exceptions import UnknownParentController
-from cnoid_control.share import share_folder
-
-SOURCE = """
 from cnoid_control import SimpleController, StateFlag
+from cnoid_control.faults.testbed import FaultyHardware
+from cnoid_control.hardware.exceptions import HardwareError
+from cnoid_control.parameters import ParameterOutOfRange
+from cnoid_control.runtime.build import make_loop
+from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.safety.safe_state import SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 
-class Leg(SimpleController):
-    prefix = 'RLEG'
+class Torques(SimpleController):
+    """Commands 1 until tick `last`, then does what the test wants."""
 
-    def initialize(self, io):
+    def __init__(self, last: int = 10**9, act=lambda: True) -> None:
+        self.last, self.act, self.ticks = last, act, 0
+
+    def initialize(self, io) -> bool:
+        """Command torques."""
         self.body = io.body
-        self.mine = [j for j in io.body.joints if j.joint_name.startswith(self.prefix)]
-        for joint in self.mine:
-            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
             io.enable_io(joint)
-        io.get_or_create_shared_object('order', list).append(io.controller_name)
-        self.order = io.find_shared_object('order')
         return True
 
-    def control(self):
-        return True
+    def control(self) -> bool:
+        """Command 1, or act."""
+        self.ticks += 1
+        self.body.u[:] = 1.0
+        return self.act() if self.ticks == self.last else True
 
 
-class OtherLeg(Leg):
-    prefix = 'LLEG'
-"""
+def fail() -> bool:
+    """Raise."""
+    raise RuntimeError('broken')
+
+
+@pytest.mark.parametrize('kind', ['mujoco', 'kinematic'])
+def test_the_embedded_loop_has_everything(kind: str) -> None:
+    """Watchdog, safe state and monitor, as the configuration wants them."""
+    pytest.importorskip('mujoco')
+    overrides = {
+        'hardware.type': kind,
+        'watchdog.control_time': 0.5,
+        'safe_state.effort': 'damping',
+        'limits.max_effort': 100.0,
+    }
+    loop = make_loop(load_config('sr1_pd', overrides))
+    assert loop.watchdog.parameters.control_time == 0.5
+    assert loop.safe_state.parameters.effort == 'damping'
+    assert loop.on_fault == 'fail'
+    assert loop.hardware.is_simulated
+
+
+def test_a_fault_ends_a_simulated_run_with_its_reason() -> None:
+    """The tick of the fault has the safe command, and is the last one."""
+    loop = fake_loop(Torques(5, fail), safe_state=SafeStateParameters(effort='zero'))
+    outcome = loop.run(duration=1.0)
+    assert (outcome.exit, outcome.ticks) == ('failed', 5)
+    assert 'broken' in outcome.reason
+    assert [written['u'][0] for written in loop.hardware.written] == [1.0, 1.0, 1.0, 1.0, 0.0]
+
+
+def test_a_fault_may_hold_the_robot_in_a_simulated_run_too() -> None:
+    """`on_fault: hold` goes on with the safe command to the end; the outcome tells."""
+    loop = fake_loop(
+        Torques(5, fail), on_fault='hold', safe_state=SafeStateParameters(effort='zero')
+    )
+    outcome = loop.run(duration=0.2)
+    assert (outcome.exit, outcome.ticks) == ('failed', 20)
+    assert 'broken' in outcome.reason
+    assert {written['u'][0] for written in loop.hardware.written[4:]} == {0.0}
+
+
+def test_a_robot_is_held() -> None:
+    """Where time is not simulated, `hold` is the default; `fail` is honoured."""
+
+    class Robot(FakeHardware):
+        is_simulated = False
+        waits_for_commands = False
+
+    assert fake_loop(Torques(), hardware=Robot(two_joint_body())).on_fault == 'hold'
+    loop = fake_loop(Torques(5, fail), hardware=Robot(two_joint_body()), on_fault='fail')
+    assert loop.run(duration=1.0).ticks == 5
+
+
+def test_controllers_that_have_finished_are_held_on_a_robot_only() -> None:
+    """A run ends as finished; a robot gets the safe command in that tick."""
+
+    class Robot(FakeHardware):
+        is_simulated = False
+
+    loop = fake_loop(Torques(3, lambda: False))
+    assert (loop.run().exit, loop.hardware.written[-1]['u'][0]) == ('finished', 1.0)
+    safe_state = SafeStateParameters(effort='zero')
+    loop = fake_loop(
+        Torques(3, lambda: False), hardware=Robot(two_joint_body()), safe_state=safe_state
+    )
+    assert (loop.run().exit, loop.hardware.written[-1]['u'][0]) == ('finished', 0.0)
+
+
+def test_a_controller_that_never_returns_ends_a_run() -> None:
+    """The run fails with the reason, while the controller still has not returned."""
+    release = threading.Event()
+    given = WatchdogParameters(control_time=0.05)
+    loop = fake_loop(Torques(5, lambda: release.wait() or True), watchdog=given)
+    outcome = loop.run(duration=1.0)
+    assert outcome.exit == 'failed'
+    assert outcome.reason.startswith('control() exceeded its 50 ms time limit')
+    assert loop.hardware.calls == ['open', 'close']
+    assert outcome.ticks == 5, 'the tick that it was in has the safe command'
+    release.set()
+
+
+def test_a_pause_that_never_returns_ends_a_run() -> None:
+    """Hooks between two ticks are watched as control() is."""
+    release = threading.Event()
+
+    class Pausing(Torques):
+        def pause(self) -> None:
+            release.wait()
+
+    loop = fake_loop(Pausing(), watchdog=WatchdogParameters(control_time=0.05))
+    loop.pause()
+    outcome = loop.run(duration=1.0)
+    assert outcome.exit == 'failed'
+    assert outcome.reason.startswith('pause() exceeded')
+    release.set()
+
+
+def test_what_another_exception_leaves_is_closed() -> None:
+    """A mistake of the hardware is raised by run(), when everything is closed."""
+
+    class Broken(FakeHardware):
+        def write(self) -> None:
+            raise ZeroDivisionError
+
+    loop = fake_loop(Torques(), hardware=Broken(two_joint_body()))
+    with pytest.raises(ZeroDivisionError):
+        loop.run(duration=1.0)
+    assert loop.hardware.calls == ['open', 'close']
+
+
+def test_the_time_limit_depends_on_whether_time_stands_still() -> None:
+    """Patient where the robot waits; a given one is honoured; one that is too short is refused."""
+    assert WatchdogParameters().control_limit(stands_still=False) == 0.02
+    assert WatchdogParameters().control_limit(stands_still=True) == 10.0
+    assert WatchdogParameters(control_time=0.3).control_limit(stands_still=True) == 0.3
+    with pytest.raises(ParameterOutOfRange, match='control_time'):
+        load_config('sr1_pd', {'watchdog.control_time': 1e-4})
+
+
+def test_wrong_faults_are_refused() -> None:
+    """Only what takes effect is accepted."""
+    with pytest.raises(ParameterOutOfRange, match='on_fault'):
+        load_config('sr1_pd', {'on_fault': 'ignore'})
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """Return a folder with controllers in a file."""
-    (tmp_path / 'legs.py').write_text(SOURCE)
-    return tmp_path
+def faulty():
+    """Return a loop on a simulated robot whose states can fail to arrive."""
+    mujoco = pytest.importorskip('cnoid_control.hardware.mujoco.hardware')
+    from cnoid_control.runtime.build import make_robot
+
+    config = load_config('sr1_pd', {'watchdog.grace': 0.0, 'watchdog.state_age': 0.0105})
+    body = make_robot(config.parameters.robot, config.folder)
+    simulated = mujoco.MujocoHardware(body, config.hardware_parameters, config.time_step)
+    loop = make_loop(config, FaultyHardware(simulated))
+    yield loop
+    loop.close()
 
 
-def config(folder, **values):
-    """Config for SR1 with controllers of the file."""
-    given = {'robot': {'model': 'sr1.urdf'}, 'controller': 'legs.py:Leg'}
-    return parse_config({**given, **values}, 'legs', folder)
+def test_states_that_stop_end_an_embedded_run(faulty) -> None:
+    """By the robot's own clock: after the configured age, to the tick."""
+    faulty.open()
+    for _ in range(20):
+        assert faulty.step()
+    faulty.hardware.corrupt = lambda body: False
+    ticks = 0
+    while faulty.step():
+        ticks += 1
+    assert 'no joint states for' in faulty.safe_state.reason
+    assert ticks == 10
 
 
-def test_robot_is_put_where_the_config_says():
-    """Posture, position and orientation; what is not given is the model's."""
-    given = RobotParameters(
-        'sr1.urdf', position=[1.0, 2.0, 3.0], rpy=[0.1, 0.2, 0.3], posture=[0.01] * 29
+def test_stalls_of_the_machine_are_no_stale_states(faulty, monkeypatch) -> None:
+    """The wall clock does not count where the robot's does not go on."""
+    faulty.open()
+    faulty.step()
+    monkeypatch.setattr('time.monotonic', lambda: 1e9)
+    assert faulty.step()
+    assert not faulty.safe_state.is_engaged
+
+
+HANGING = """
+from cnoid_control.controllers.sr1_minimum import SR1MinimumController
+
+
+class Hanging(SR1MinimumController):
+    ticks = 0
+
+    def control(self):
+        self.ticks += 1
+        while self.ticks == 10:
+            pass
+        return super().control()
+"""
+
+
+def test_the_command_line_gets_rid_of_a_controller_that_hangs(tmp_path: Path) -> None:
+    """`cnoid_control run` fails with the reason, and the process ends."""
+    pytest.importorskip('mujoco')
+    path = tmp_path / 'hanging.py'
+    path.write_text(HANGING)
+    config = tmp_path / 'hanging.yaml'
+    config.write_text(
+        '/**:\n  ros__parameters:\n    robot: {model: sr1.urdf}\n'
+        f'    controller: {path}:Hanging\n    watchdog: {{control_time: 0.2}}\n'
     )
-    body = make_robot(given, share_folder())
-    np.testing.assert_array_equal(body.q, np.full(29, 0.01))
-    np.testing.assert_array_equal(body.q_target, body.q)
-    np.testing.assert_array_equal(body.root_link.p, [1.0, 2.0, 3.0])
-    # Yaw about the world's z, then pitch, then roll: the first axis ends at these angles.
-    x = body.root_link.R[:, 0]
-    assert np.arctan2(x[1], x[0]) == pytest.approx(0.3)
-    assert -np.arcsin(x[2]) == pytest.approx(0.2)
-    assert np.arctan2(body.root_link.R[2, 1], body.root_link.R[2, 2]) == pytest.approx(0.1)
-    plain = make_robot(RobotParameters('sr1.urdf'), share_folder())
-    assert plain.root_link.p[2] == pytest.approx(0.7135)
-    assert make_robot(RobotParameters('sr1.urdf', root='fixed'), share_folder()).is_fixed_root
+    command = [sys.executable, '-m', 'cnoid_control.cli.main', 'run', str(config), '--json']
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 1, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary['exit'] == 'failed'
+    assert 'control() exceeded its 200 ms time limit' in summary['reason']
+    assert 'restart the process' in done.stderr
+    assert np.isfinite(summary['root_position']).all()
 
 
-@pytest.mark.parametrize(
-    ('values', 'message'),
-    [
-        ({'posture': [0.0] * 28}, 'robot.posture: .*it needs 29 values or none, and has 28'),
-        ({'position': [0.0]}, 'robot.position: .*it needs 3 values'),
-        ({'rpy': [0.0] * 4}, 'robot.rpy: .*it needs 3 values'),
-    ],
-)
-def test_sizes_are_checked(values, message):
-    """The key and the size are named."""
-    with pytest.raises(ParameterError, match=message):
-        make_robot(RobotParameters('sr1.urdf', **values), share_folder())
+def test_a_robot_that_fails_in_a_take_over_ends_the_run() -> None:
+    """What it raises then comes out of the run, and everything is closed."""
+    release = threading.Event()
 
+    class Broken(FakeHardware):
+        def write(self) -> None:
+            super().write()
+            if len(self.written) == 5:
+                raise HardwareError('no more')
 
-def test_controllers_beside_and_below_each_other(folder):
-    """A controller without a parent has a body of its own; one with a parent shares it."""
-    others = {
-        'left': {'type': 'legs.py:OtherLeg'},
-        'child': {'type': 'legs.py:OtherLeg', 'parent': 'leg'},
-        'grandchild': {'type': 'legs.py:OtherLeg', 'parent': 'child'},
-    }
-    top = make_controllers(config(folder, other_controllers=others))
-    assert [managed.name for managed in top] == ['leg', 'left']
-    assert [managed.name for managed in top[0].with_children()] == ['leg', 'child', 'grandchild']
-
-
-def test_several_controllers_run_together(folder):
-    """Each commands its own joints; a family shares its objects."""
-    others = {'left': {'type': 'legs.py:OtherLeg'}, 'child': {'type': 'legs.py:OtherLeg'}}
-    others['child']['parent'] = 'left'
-    loop = make_loop(
-        config(folder, other_controllers=others, hardware={'type': 'kinematic'}),
-        os=io.StringIO(),
-    )
-    outcome = loop.run(0.01)
-    assert (outcome.exit, outcome.reason) == ('completed', '')
-    right, left = (managed.controller for managed in loop.host.controllers)
-    assert right.order == ['leg']
-    assert left.order == ['left', 'child']
-    assert right.body is not left.body
-    moved = [joint.joint_name for joint in loop.hardware.body.joints if joint.actuation_mode]
-    assert len(moved) == 12
-
-
-@pytest.mark.parametrize(
-    'others',
-    [
-        {'a': {'type': 'legs.py:Leg', 'parent': 'nobody'}},
-        {'a': {'type': 'legs.py:Leg', 'parent': 'a'}},
-        {
-            'a': {'type': 'legs.py:Leg', 'parent': 'b'},
-            'b': {'type': 'legs.py:Leg', 'parent': 'a'},
-        },
-    ],
-)
-def test_parents_that_cannot_be_are_refused(folder, others):
-    """Unknown ones, and circles."""
-    with pytest.raises(UnknownParentController, match="sub-controller 'a' has parent"):
-        make_controllers(config(folder, other_controllers=others))
-
-
-def test_main_controller_is_none_of_the_others(folder):
-    """One name is for one controller."""
-    with pytest.raises(ParameterError, match="other_controllers: 'leg'"):
-        make_controllers(config(folder, other_controllers={'leg': {'type': 'legs.py:Leg'}}))
-
-
-def test_controllers_are_looked_for_at_once(folder):
-    """An unknown one is found before anything runs."""
-    with pytest.raises(UnknownController, match="'nobody'"):
-        make_controllers(config(folder, other_controllers={'nobody': {}}))
-
-
-def test_options_that_wait_for_a_swap_are_checked_too(folder):
-    """A mistake in the section of a controller that is not in use is found at load."""
-    make_controllers(config(folder, sr1_walk={'mode': 'position'}))
-    with pytest.raises(ParameterError, match=r"sr1_walk\.mode: 'run' is not allowed"):
-        make_controllers(config(folder, sr1_walk={'mode': 'run'}))
-
-
-def test_shipped_configs_can_be_assembled():
-    """Each makes a robot, controllers and a loop."""
-    names = sorted(path.stem for path in (share_folder() / 'config').glob('*.yaml'))
-    assert 'sr1_pd' in names
-    for name in names:
-        loop = make_loop(load_config(name), os=io.StringIO())
-        assert loop.hardware.time_step > 0.0
-        loop.hardware.close()
+    controller = Torques(5, lambda: release.wait() or True)
+    given = WatchdogParameters(control_time=0.05)
+    loop = fake_loop(controller, hardware=Broken(two_joint_body()), watchdog=given)
+    outcome = loop.run(duration=1.0)
+    assert (outcome.exit, outcome.reason) == ('failed', 'no more')
+    assert loop.hardware.calls == ['open', 'close']
+    release.set()

@@ -12,8 +12,8 @@ from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.hardware.registry import create_hardware, hardware_parameters
 from cnoid_control.parameters import parse_parameters
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 
 pytest.importorskip('mujoco', reason='needs MuJoCo')
@@ -68,7 +68,7 @@ def run(kind: str, controller: Step) -> None:
     parameters = parse_parameters(hardware_parameters(kind), options)
     hardware = create_hardware(kind, wheel(), parameters, DT)
     host = ControllerHost([ManagedController('c', controller)], hardware.body, DT, io.StringIO())
-    assert ControlLoop(hardware, host).run().exit == 'finished'
+    assert wire_loop(hardware, host).run().exit == 'finished'
 
 
 @pytest.mark.parametrize(('no_delay', 'first'), [(False, 7), (True, 6)])

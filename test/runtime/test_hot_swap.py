@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import math
 import threading
 
 import numpy as np
 import pytest
-from fake_hardware import FakeHardware, two_joint_body
+from fake_hardware import fake_loop
 
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import SwapFailed, SwapInProgress
-from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
-from cnoid_control.runtime.swap import HotSwap
 
 DURATION = 0.1
 TICKS = 10
@@ -94,11 +92,8 @@ class Rig:
     """Loop on a fake robot with one controller, stepped by hand."""
 
     def __init__(self, controller: SimpleController) -> None:
-        self.hardware = FakeHardware(two_joint_body(), states=10**6)
-        managed = [ManagedController('old', controller)]
-        host = ControllerHost(managed, self.hardware.body, self.hardware.time_step, io.StringIO())
-        limiter = CommandLimiter(self.hardware.body, LimitsParameters(), self.hardware.time_step)
-        self.loop = ControlLoop(self.hardware, host, limiter=limiter)
+        self.loop = fake_loop(controller)
+        self.hardware = self.loop.hardware
         self.swap = HotSwap(self.loop, DURATION, SafeStateParameters(kp=10.0, kd=1.0))
         self.loop.open()
 
@@ -119,7 +114,7 @@ def test_commands_move_from_the_old_to_the_new() -> None:
     rig = Rig(old)
     assert rig.steps(3) == [1.0, 1.0, 1.0]
     transition = rig.begin(new)
-    assert not transition.begun.is_set()
+    assert transition.state is SwapState.WAITING
     values = rig.steps(TICKS + 2)
     s = np.arange(1, TICKS + 1) / TICKS
     np.testing.assert_allclose(values[:TICKS], 1.0 + 2.0 * (3 * s**2 - 2 * s**3))
@@ -139,8 +134,8 @@ def test_the_old_one_is_stopped_after_its_last_tick() -> None:
     rig.steps(TICKS - 1)
     assert 'stop' not in old.calls
     rig.steps(1)
-    assert transition.cleared.wait(5.0)
-    assert transition.ended.is_set()
+    transition.clean_up.join(5.0)
+    assert transition.state is SwapState.DONE
     assert old.calls == ['configure', 'initialize', 'start', 'stop', 'unconfigure']
     assert threading.current_thread().name not in old.threads
     assert new.calls == ['configure', 'initialize', 'start']
@@ -177,7 +172,7 @@ def test_failure_in_a_tick_gives_the_robot_back(how: str, tick: int, mode: State
     assert rig.loop.host is transition.old
     assert rig.hardware.body.joints[0].actuation_mode == StateFlag.JOINT_TORQUE
     assert rig.hardware.request.outputs['arm0'] == StateFlag.JOINT_TORQUE
-    assert transition.ended.is_set()
+    assert transition.state is SwapState.ABORTED
 
 
 def test_far_too_much_is_not_mixed_in() -> None:
@@ -187,7 +182,7 @@ def test_far_too_much_is_not_mixed_in() -> None:
     rig.loop.limiter = CommandLimiter(body, LimitsParameters(max_effort=100.0), dt)
     transition = rig.begin(Constant(1e6))
     assert rig.steps(4) == [1.0] * 4
-    assert 'cannot be meant' in str(transition.error)
+    assert 'implausible' in str(transition.error)
 
 
 def test_old_one_that_fails_meanwhile_is_blended_out() -> None:
@@ -285,8 +280,8 @@ def test_end_of_the_run_ends_the_swap() -> None:
     transition = rig.begin(new)
     rig.steps(3)
     rig.loop.close()
-    assert transition.ended.wait(5.0)
-    assert transition.cleared.wait(5.0)
+    assert transition.wait_for(ENDED, 5.0)
+    transition.clean_up.join(5.0)
     for controller in (old, new):
         assert controller.calls.count('stop') == 1
         assert controller.calls.count('unconfigure') == 1
@@ -315,12 +310,12 @@ def test_who_may_have_the_robot_is_told() -> None:
     """Both while a swap goes on, and the one that has it at its end."""
     told: list[tuple[ControllerHost, ...]] = []
     rig = Rig(Constant(1.0))
-    rig.swap = HotSwap(rig.loop, DURATION, driving=lambda *hosts: told.append(hosts))
+    rig.swap = HotSwap(rig.loop, DURATION, on_hosts_changed=lambda *hosts: told.append(hosts))
     old = rig.loop.host
     transition = rig.begin(Constant(3.0))
     assert told == [(old, transition.new)]
     rig.steps(TICKS + 1)
-    assert transition.cleared.wait(10.0)
+    transition.clean_up.join(10.0)
     assert told[1:] == [(transition.new,)]
 
 

@@ -7,12 +7,12 @@ import io
 import numpy as np
 
 from cnoid_control.plugin.registry import find_controller
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.hot_swap import HotSwap
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.summary import RunMonitor
-from cnoid_control.runtime.swap import HotSwap
 
 RATE = 500.0
 

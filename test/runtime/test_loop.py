@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import threading
 
 import numpy as np
 import pytest
-from fake_hardware import FakeHardware, two_joint_body
+from fake_hardware import fake_loop
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.limits import LimitsParameters
 from cnoid_control.runtime.trace import TickTrace
 
 
@@ -53,11 +51,8 @@ class Counter(SimpleController):
 
 
 def make_loop(*controllers: SimpleController, **options) -> ControlLoop:
-    """Loop on a fake robot; controllers are named a, b, ..."""
-    hardware = FakeHardware(two_joint_body(), states=options.pop('states', 1000))
-    managed = [ManagedController('abc'[i], one) for i, one in enumerate(controllers)]
-    host = ControllerHost(managed, hardware.body, hardware.time_step, io.StringIO())
-    return ControlLoop(hardware, host, **options)
+    """Loop on a fake robot that moves by a radian each tick; controllers are named a, b, ..."""
+    return fake_loop(*controllers, states=options.pop('states', 1000), **options)
 
 
 def test_runs_for_the_duration():
@@ -110,7 +105,7 @@ def test_failing_controller_is_named_and_stopped():
     assert outcome.reason == "controller 'b', control() at tick 4: raised ValueError: lost my way"
     assert good.calls == bad.calls == ['stop']
     assert loop.hardware.calls == ['open', 'close']
-    assert len(loop.hardware.written) == 4
+    assert len(loop.hardware.written) == 5, 'the tick in which it fails has the safe command'
 
 
 def test_result_that_is_no_bool_fails_the_run():
@@ -123,7 +118,7 @@ def test_result_that_is_no_bool_fails_the_run():
     outcome = make_loop(Forgetful()).run()
     assert outcome.exit == 'failed'
     assert 'returned None; it must return True or False' in outcome.reason
-    assert outcome.ticks == 0
+    assert outcome.ticks == 1, 'that tick has the safe command'
 
 
 def test_numpy_bools_are_bools():
@@ -202,47 +197,26 @@ def test_stop_ends_a_pause():
 
 
 def test_the_limiter_works_on_the_commands():
-    """What the controllers command goes through the limiter before it is written."""
+    """What the controllers command goes through the limits before it is written."""
+    loop = make_loop(Counter(), limits=LimitsParameters(max_effort=3.0))
+    loop.run(duration=0.05)
+    assert [written['u'][0] for written in loop.hardware.written] == [1, 2, 3, 3, 3]
 
-    class Guard:
-        def __init__(self) -> None:
-            self.applied: list[float] = []
 
-        def restart(self) -> None:
-            self.applied.clear()
+def test_implausible_commands_end_the_run():
+    """Commands that are not finite are never written, and fail the run."""
 
-        def apply(self, dt: float) -> bool:
-            body = loop.hardware.body
-            self.applied.append(float(body.u[0]))
-            np.clip(body.u, -3.0, 3.0, out=body.u)
+    class Broken(Counter):
+        def control(self) -> bool:
+            super().control()
+            self.io.body.u[:] = np.nan
             return True
 
-        def report(self):
-            return {}
-
-    controller, guard = Counter(), Guard()
-    loop = make_loop(controller, limiter=guard)
-    loop.run(duration=0.05)
-    assert guard.applied[:5] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [written['u'][0] for written in loop.hardware.written][:5] == [1, 2, 3, 3, 3]
-
-
-def test_limiter_ends_the_run():
-    """Commands that the limiter cannot let go on fail the run."""
-
-    class Guard:
-        def restart(self) -> None:
-            pass
-
-        def apply(self, dt: float) -> bool:
-            return False
-
-        def report(self):
-            return {}
-
-    outcome = make_loop(Counter(), limiter=Guard()).run()
+    loop = make_loop(Broken())
+    outcome = loop.run()
     assert outcome.exit == 'failed'
-    assert 'cannot be meant' in outcome.reason
+    assert 'implausible' in outcome.reason
+    assert all(np.isfinite(written['u']).all() for written in loop.hardware.written)
 
 
 @pytest.mark.parametrize('ticks', [3, 256, 300])

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.realtime import GcPause
 

@@ -19,6 +19,7 @@ from cnoid_control.log.exceptions import LogNotWritable
 from cnoid_control.log.reader import LogFile
 from cnoid_control.log.writer import McapWriter
 from cnoid_control.messages import layouts
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -47,7 +48,7 @@ def make_loop(hardware, controller: SimpleController, **options) -> ControlLoop:
     host = ControllerHost(
         [ManagedController('a', controller)], hardware.body, hardware.time_step, os
     )
-    return ControlLoop(hardware, host, **options)
+    return wire_loop(hardware, host, **options)
 
 
 class Clip:
@@ -71,7 +72,8 @@ def test_every_tick_is_recorded(tmp_path):
     """States, commands as sent, outputs where limits changed them, and own fields."""
     hardware = FakeHardware(two_joint_body())
     recorder = Recorder(tmp_path / 'x.mcap', hardware.body, 'the config')
-    loop = make_loop(hardware, Torque(), recorder=recorder, limiter=Clip(hardware.body))
+    loop = make_loop(hardware, Torque(), recorder=recorder)
+    loop.limiter = Clip(hardware.body)
     loop.run(duration=3.0)
     log = LogFile(tmp_path / 'x.mcap')
     layout = layouts.joint_state(['joint0', 'joint1'], efforts=False)

@@ -12,7 +12,7 @@ from cnoid_control.log.exceptions import LogNotReadable
 from cnoid_control.log.writer import McapWriter
 from cnoid_control.plugin.mailbox import JointTrajectory
 from cnoid_control.plugin.trajectory_goal import FollowTrajectory
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.recorder import Recorder
 from cnoid_control.runtime.replay import replay

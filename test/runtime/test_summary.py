@@ -13,9 +13,9 @@ from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.link import rotation_matrix
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.summary import RunMonitor, summarize
 from cnoid_control.runtime.trace import TickTrace
@@ -42,7 +42,7 @@ def run(hardware, controller: SimpleController, ticks: int) -> dict:
     host = ControllerHost(
         [ManagedController('c', controller)], hardware.body, hardware.time_step, io.StringIO()
     )
-    loop = ControlLoop(hardware, host, trace=TickTrace(hardware.body))
+    loop = wire_loop(hardware, host, trace=TickTrace(hardware.body))
     monitor = RunMonitor(loop)
     outcome = loop.run(ticks * hardware.time_step)
     return json.loads(json.dumps(summarize(CONFIG, loop, monitor, outcome), allow_nan=False))
@@ -154,7 +154,7 @@ def test_dropped_controllers_are_told():
     hardware = FakeHardware(two_joint_body())
     managed = [ManagedController('a', Refusing()), ManagedController('b', Following())]
     host = ControllerHost(managed, hardware.body, hardware.time_step, io.StringIO())
-    loop = ControlLoop(hardware, host, trace=TickTrace(hardware.body))
+    loop = wire_loop(hardware, host, trace=TickTrace(hardware.body))
     monitor = RunMonitor(loop)
     outcome = loop.run(0.05)
     summary = summarize(CONFIG, loop, monitor, outcome)

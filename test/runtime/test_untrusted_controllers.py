@@ -14,13 +14,12 @@ from fake_hardware import FakeHardware, two_joint_body
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.plugin.exceptions import ControllerImportError
 from cnoid_control.plugin.registry import find_controller
-from cnoid_control.runtime.assembly import make_controllers
+from cnoid_control.runtime.build import make_controllers
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
-    ControllersRevoked,
     NoControllerLeft,
 )
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -243,14 +242,23 @@ def test_threads_that_raise_do_not_matter() -> None:
     assert hardware.body.u.tolist() == [7.0, 7.0]
 
 
-def test_commands_of_revoked_controllers_go_nowhere() -> None:
-    """After the robot was taken from them, controllers that come back change nothing."""
+def test_abandoned_controllers_are_stopped_by_their_own_thread_only() -> None:
+    """Who has not returned is not stopped or unconfigured by others."""
     controller = Misbehaving('', None)
-    host, hardware = make_host(controller)
-    controller.phase, controller.act = 'control', lambda _: host.revoke() or True
-    with pytest.raises(ControllersRevoked):
-        run_phases(host)
-    assert hardware.body.u.tolist() == [0.0, 0.0]
+    calls: list[str] = []
+    controller.stop = lambda: calls.append('stop')
+    controller.unconfigure = lambda: calls.append('unconfigure')
+    host, _ = make_host(controller)
+    run_phases(host)
+    calls.clear()
+    host.initialize()
+    host.start()
+    host.abandon()
+    host.stop()
+    host.unconfigure()
+    assert calls == []
+    host.stop_abandoned()
+    assert calls[0] == 'stop'
 
 
 @pytest.mark.parametrize(

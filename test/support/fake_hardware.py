@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
+from typing import Any
+
 import numpy as np
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.plugin import SimpleController
+from cnoid_control.runtime.build import wire_loop
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.managed_controller import ManagedController
 
 
 def two_joint_body() -> Body:
@@ -27,7 +35,7 @@ def two_joint_body() -> Body:
     return Body(BodyDescription('arm', links))
 
 
-class FakeHardware:
+class FakeHardware(Hardware):
     """Gives the states that a test has prepared and keeps the commands."""
 
     name = 'fake'
@@ -66,3 +74,17 @@ class FakeHardware:
     def close(self) -> None:
         """Note it."""
         self.calls.append('close')
+
+
+def fake_loop(
+    *controllers: SimpleController,
+    states: int = 10**9,
+    time_step: float = 0.01,
+    hardware: Hardware | None = None,
+    **options: Any,
+) -> ControlLoop:
+    """Loop on a fake robot, as `make_loop` wires it; controllers are named a, b, ..."""
+    hardware = hardware or FakeHardware(two_joint_body(), states, time_step)
+    managed = [ManagedController('abc'[i], one) for i, one in enumerate(controllers)]
+    host = ControllerHost(managed, hardware.body, hardware.time_step, io.StringIO())
+    return wire_loop(hardware, host, **options)

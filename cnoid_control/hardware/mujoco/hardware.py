@@ -12,7 +12,7 @@ import numpy as np
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch, UnknownDevice
-from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.joints import JointCommands, TrackCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
 from cnoid_control.hardware.mujoco.model import MujocoModel
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 mujoco.set_mju_user_warning(logger.warning)
 
 
-class MujocoHardware:
+class MujocoHardware(Hardware):
     """MuJoCo as the robot on the other end of the loop.
 
     `read` runs the physics of one tick (but the first one, which gives the initial state) and

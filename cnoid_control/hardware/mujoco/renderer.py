@@ -7,6 +7,7 @@ import importlib
 import logging
 import math
 import os
+import threading
 from typing import Any
 
 import mujoco
@@ -192,7 +193,8 @@ MAX_GEOMS = 10000
 class GlRenderer:
     """Draws what a camera of the model sees, in colour.
 
-    All calls must come from one thread.
+    All calls must come from one thread: a graphics context belongs to the thread that uses it.
+    Where a controller never returns and keeps that thread, the context stays with it.
     """
 
     def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
@@ -202,6 +204,7 @@ class GlRenderer:
             RenderingUnavailable: this machine has no library to draw with.
         """
         self._model = model
+        self._thread = threading.get_ident()
         model.vis.global_.offwidth = max(width, model.vis.global_.offwidth)
         model.vis.global_.offheight = max(height, model.vis.global_.offheight)
         self._gl = _open_context(width, height)
@@ -262,8 +265,13 @@ class GlRenderer:
         return picture[::-1].copy()
 
     def close(self) -> None:
-        """Free the graphics context."""
-        self._gl.make_current()
+        """Free the graphics context, where this thread can."""
+        try:
+            self._gl.make_current()
+        except Exception:
+            if threading.get_ident() == self._thread:
+                raise
+            return
         self._context.free()
         self._gl.free()
 

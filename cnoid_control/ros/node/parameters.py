@@ -233,7 +233,7 @@ class ConfigParameters:
         """Apply changes to these controllers from now on; `swapped` is called after each swap."""
         self._operation = operation
         self._swapped = swapped
-        operation.swapper.given_up = self._tell
+        operation.swapper.on_abort = self._tell
         for member in operation.members():
             self._sections.add(member.name)
             self._declare(type(member.controller).Parameters, f'{member.name}.')

@@ -13,7 +13,7 @@ from cnoid_control.messages.cdr import CdrCursor
 from cnoid_control.ros.exceptions import MalformedMessage, NoRobotDescription
 from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.raw_dds import open_subscription
-from cnoid_control.runtime.assembly import make_robot, place_robot
+from cnoid_control.runtime.build import make_robot, place_robot
 from cnoid_control.runtime.config import RunConfig
 
 LATCHED_QOS = QoSProfile(

@@ -15,15 +15,15 @@ from cnoid_control.ros.exceptions import (
     NotActive,
     ResetInterrupted,
 )
-from cnoid_control.ros.node.loop_thread import LoopThread
+from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
-from cnoid_control.runtime.assembly import make_controllers
+from cnoid_control.runtime.build import make_controllers
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerRaised
-from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.hot_swap import HotSwap, SwapState
+from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
-from cnoid_control.runtime.swap import HotSwap
 
 PAUSED = 'paused'
 # Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
@@ -41,9 +41,9 @@ class Supervisor:
     def __init__(
         self,
         config: RunConfig,
-        loop: GuardedLoop,
+        loop: ControlLoop,
         hardware: Ros2ControlHardware,
-        runner: LoopThread,
+        runner: SessionLoop,
         swapper: HotSwap,
     ) -> None:
         """Act on a loop.
@@ -77,7 +77,7 @@ class Supervisor:
             return self._loop.host
         if transition.winner is not None:
             return transition.winner
-        return transition.new if transition.begun.is_set() else transition.old
+        return transition.new if transition.state is SwapState.BLENDING else transition.old
 
     @property
     def config(self) -> RunConfig:
@@ -106,7 +106,7 @@ class Supervisor:
 
         def pause() -> None:
             self._safe_state.enter(PAUSED, pause=True)
-            self._loop.watched(self._loop.host.pause)
+            self._loop.watched(self._loop.host.pause, 'pause')
 
         self._demand_control()
         self._runner.call(pause)
@@ -115,7 +115,7 @@ class Supervisor:
         """Let the controllers go on after a pause."""
 
         def resume() -> None:
-            self._loop.watched(self._loop.host.resume)
+            self._loop.watched(self._loop.host.resume, 'resume')
             # Something may have gone wrong in the meantime.
             if self._safe_state.is_pause:
                 self._safe_state.reset()
@@ -154,7 +154,7 @@ class Supervisor:
         self._stops.clear()
         if not self._safe_state.is_engaged:
             return
-        causes = self._loop.guard.too_old()
+        causes = self._loop.watchdog.too_old()
         if causes:
             raise FaultStillPresent(causes)
         old = self._loop.host
@@ -178,7 +178,6 @@ class Supervisor:
             new.stop()
             new.unconfigure()
             raise
-        self.swapper.driving(new)
         old.stop()
         old.unconfigure()
         self._demand_no_stop()
@@ -203,7 +202,7 @@ class Supervisor:
         """
         self._demand_control()
         # They may have been stopped while the new ones were brought up.
-        transition = self.swapper.swap(make_controllers(config), permit=self._demand_control)
+        transition = self.swapper.swap(make_controllers(config), precondition=self._demand_control)
         self._configs[transition.new] = config
 
     def update_options(self, name: str, options: Mapping[str, Any]) -> None:
@@ -223,6 +222,8 @@ class Supervisor:
             raise MissingParameter(f'{member.name}.Parameters')
         checked: Any = parse_parameters(schema, options, member.name)
 
+        host = self.host
+
         def update() -> None:
             try:
                 member.controller.update_parameters(checked)
@@ -231,9 +232,12 @@ class Supervisor:
             except BaseException as error:
                 # One that leaves the program must not take the loop along.
                 raise ControllerRaised(member.name, 'update_parameters', None, error) from error
+
+        def call() -> None:
+            self._loop.watched(update, 'update_parameters', host)
             member.parameters = checked
 
-        self._runner.call(lambda: self._loop.watched(update))
+        self._runner.call(call)
 
     def _demand_active(self) -> None:
         if not self.is_active:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body
@@ -22,6 +21,7 @@ from cnoid_control.ros.robot.resolve_io import OpeningFinder
 from cnoid_control.ros.robot.resolved_io import ResolvedIO
 from cnoid_control.ros.robot.shutdown_publisher import ShutdownPublisher
 from cnoid_control.ros.robot.switch_hold import SwitchHold
+from cnoid_control.runtime.safety.safe_command import write_final_command
 
 # Longest wait until the last command has arrived everywhere [s].
 FLUSH_TIMEOUT = 1.0
@@ -103,11 +103,14 @@ class Ros2ControlHardware(RobotReader):
         self.use(self._finder.find(request))
         self.activate()
 
-    def prepare(self, request: IORequest) -> None:
+    def prepare(self, request: IORequest) -> bool:
         """Find everything that the controllers read and command; not in the loop's thread.
 
         While the robot is commanded already, the new takers of commands are activated too, and
         hold the robot until `open` puts them to use.
+
+        Returns:
+            Whether that is so.
 
         Raises:
             HardwareError: something is not there; the message names it.
@@ -116,7 +119,7 @@ class Ros2ControlHardware(RobotReader):
         self._shutdown_publisher.switch_hold(found.plan.channels)
         if not self._is_active or self.opening is None:
             self.use(found)
-            return
+            return False
         used = {channel.name: channel for channel in self.channels}
         for channel in found.plan.channels:
             before = used.get(channel.name, channel)
@@ -131,6 +134,7 @@ class Ros2ControlHardware(RobotReader):
             self._next = None
             self.switch_hold.end()
             raise
+        return True
 
     def activate(self) -> None:
         """Have the takers of the commands active, and no other one on their joints; confirmed.
@@ -179,15 +183,7 @@ class Ros2ControlHardware(RobotReader):
 
     def send_safe_command(self) -> None:
         """Send what leaves the robot safe: hold positions, no velocity, no effort."""
-        body = self.body
-        # Not beyond the limits, whatever was measured last, unless it was commanded already.
-        limited = body.q_lower < body.q_upper
-        lower = np.where(limited, np.fmin(body.q_lower, body.q_target), -np.inf)
-        upper = np.where(limited, np.fmax(body.q_upper, body.q_target), np.inf)
-        known = np.isfinite(body.q)
-        np.copyto(body.q_target, np.clip(body.q, lower, upper), where=known)
-        body.dq_target[:] = 0.0
-        body.u[:] = 0.0
+        write_final_command(self.body)
         if self.node.context.ok():
             self.write()
         else:

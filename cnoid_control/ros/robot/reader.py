@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body
+from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.ros.exceptions import MultiplePublishers, NoJointStates, WrongTopicType
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.robot.device_readers import (
@@ -45,7 +45,7 @@ def are_different(nodes: list[str]) -> bool:
     return len({node for node in nodes if UNKNOWN_NODE not in node}) > 1
 
 
-class RobotReader:
+class RobotReader(Hardware):
     """Reads joint states and device topics.
 
     `connect` waits for the robot's first state, so that controllers can be initialized with it.
@@ -69,6 +69,9 @@ class RobotReader:
         warn: takes a sentence about something unusual, perhaps often; by default it is logged.
         is_halted: whether `halt` was called: the robot is about to be let go.
     """
+
+    is_simulated = False
+    feeds_watchdog = True
 
     def __init__(
         self, body: Body, parameters: Ros2ControlParameters, time_step: float, node: Node
@@ -95,7 +98,7 @@ class RobotReader:
         )
         self.readers: tuple[TopicReader, ...] = ()
         self.opening: ResolvedIO | None = None
-        self.watchdog: Any = None
+        self.waits_for_commands = parameters.lock_step
         self.while_waiting: Callable[[], None] = lambda: None
         self.warn: Callable[[str], None] = self._log_warning
         self.node = node

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.ros.robot.command_controllers import CommandPlan
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
-from cnoid_control.runtime.safety.hold import Hold
+from cnoid_control.runtime.safety.safe_command import SafeCommand
 
-# Time in which efforts fall to a third when states are no longer known [s].
-FADING_TIME = 0.15
+# Time in which efforts fade to zero when states are no longer known [s].
+FADE_TIME = 0.5
 
 
 class SwitchHold:
@@ -23,23 +22,28 @@ class SwitchHold:
 
     Attributes:
         channels: the takers; empty for none.
-        effort_limits: least and largest efforts [N m] or [N], shape (num_joints,) each.
     """
 
     def __init__(self, body: Body, time_step: float) -> None:
         """Have nobody to hold for."""
         self.channels: tuple[JointCommandPublisher, ...] = ()
-        self.effort_limits = body.u_lower, body.u_upper
-        self._body = body
-        self._hold = Hold(body, time_step)
-        self._effort = np.zeros(body.num_joints)
-        self._fading = math.exp(-time_step / FADING_TIME)
+        self._safe = SafeCommand(body, time_step, fade_time=FADE_TIME)
+        self._time_step = time_step
+
+    @property
+    def effort_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest efforts [N m] or [N], shape (num_joints,) each."""
+        return self._safe.effort_limits
+
+    @effort_limits.setter
+    def effort_limits(self, limits: tuple[np.ndarray, np.ndarray]) -> None:
+        self._safe.effort_limits = limits
 
     def begin(self, plan: CommandPlan, present: CommandPlan) -> None:
         """Hold for the takers of a plan that the present one does not have."""
         used = [channel.name for channel in present.channels]
-        self._hold.capture()
-        self._effort[:] = 0.0
+        self._safe.commands.u[:] = 0.0
+        self._safe.capture('hold', every_mode=True)
         self.channels = tuple(one for one in plan.channels if one.name not in used)
 
     def end(self) -> None:
@@ -54,18 +58,8 @@ class SwitchHold:
             fresh: whether the measured state is up to date; efforts fade where it is not.
             stopped: whether there is an emergency stop: no effort at all.
         """
-        body, hold = self._body, self._hold
-        if stopped:
-            self._effort[:] = 0.0
-        elif fresh:
-            effort = hold.kp * (hold.q - body.q) - hold.kd * body.dq
-            np.clip(effort, *self.effort_limits, out=self._effort)
-        else:
-            self._effort *= self._fading
-        values = {
-            'position': hold.q,
-            'velocity': np.zeros(len(hold.q)),
-            'effort': self._effort,
-        }
+        self._safe.effort = 'zero' if stopped else 'hold'
+        commands = self._safe.update(self._time_step, fresh)
         for channel in self.channels:
-            channel.send_values(values[channel.interface][channel.joint_ids], stamp)
+            values = getattr(commands, BY_INTERFACE[channel.interface].command)
+            channel.send_values(values[channel.joint_ids], stamp)

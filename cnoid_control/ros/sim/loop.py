@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.messages.cdr import NANOSECONDS
-from cnoid_control.ros.node.loop_thread import CallQueue
+from cnoid_control.ros.node.session_loop import CallQueue
 from cnoid_control.ros.sim.actuation import SimulatedActuation
 from cnoid_control.ros.sim.commands import CommandInput
 from cnoid_control.ros.sim.pacing import FREE, Pacing

@@ -63,7 +63,7 @@ from cnoid_control.ros.sim.state import (
     RootPublisher,
     StatePublishers,
 )
-from cnoid_control.runtime.assembly import make_robot
+from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.realtime import GcPause, request_realtime
 

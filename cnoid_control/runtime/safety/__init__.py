@@ -1,1 +1,1 @@
-"""What keeps the robot safe in every tick."""
+"""What keeps a robot safe, whatever its controllers do."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cnoid_control.body import Body
-
-CHANNELS = ('q_target', 'dq_target', 'u')
+from cnoid_control.body.channels import COMMAND_ARRAYS
 
 
 class Commands:
@@ -27,7 +26,7 @@ class Commands:
     @classmethod
     def of(cls, body: Body) -> Commands:
         """The body's own commands: to write here is to command the body."""
-        return cls(*(body.joint_arrays[name][: body.num_joints] for name in CHANNELS))
+        return cls(*(body.joint_arrays[name][: body.num_joints] for name in COMMAND_ARRAYS))
 
     def copy(self) -> Commands:
         """Commands of the same values that share nothing."""

@@ -44,26 +44,32 @@ class Fallback:
         self._commands = Commands.of(body)
         self._computed = self._commands.copy()
         self._has_computed = False
-        self._is_wanted = False
+        # What is being brought up, or has been: whoever comes to its end late finds another one.
+        self._attempt: object | None = None
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
         """Bring the controller up, where that has not begun yet."""
-        if self._is_wanted:
+        if self._attempt is not None:
             return
-        self._is_wanted = True
+        attempt = self._attempt = object()
         self._tick = 0
         self.error = None
-        threading.Thread(target=self._bring_up, name='fallback', daemon=True).start()
+        threading.Thread(
+            target=self._bring_up, args=(attempt,), name='fallback', daemon=True
+        ).start()
 
     def end(self) -> None:
-        """Let the controller go; it is stopped in another thread."""
-        self._is_wanted = False
+        """Release the controller; it is stopped in another thread."""
+        if self._attempt is None:
+            return
+        with self._lock:
+            self._attempt = None
+            host, self.host = self.host, None
         self._has_computed = False
-        host, self.host = self.host, None
-        if host is not None:
-            threading.Thread(target=_let_go, args=(host,), daemon=True).start()
+        _stop_beside(host)
 
-    def _bring_up(self) -> None:
+    def _bring_up(self, attempt: object) -> None:
         host: ControllerHost | None = None
         try:
             host = self._make()
@@ -74,45 +80,44 @@ class Fallback:
                     raise ModesDiffer(host.controllers[0].name, name)
             host.start()
         except CnoidControlError as error:
-            self.error = error
-            if host is not None:
-                _let_go(host)
+            with self._lock:
+                if self._attempt is attempt:
+                    self.error = error
+            _stop(host)
             return
-        if self._is_wanted:
-            self.host = host
-        else:
-            _let_go(host)
+        with self._lock:
+            if self._attempt is attempt:
+                self.host = host
+                return
+        _stop(host)
 
-    def control(self, tick: int, time: float) -> None:
-        """Call the controller, where there is one; its commands wait for `apply`."""
-        self._has_computed = False
-        host = self.host
-        if host is None:
-            return
-        try:
-            host.control(tick, time)
-        except CnoidControlError as error:
-            self.fail(error)
-            return
+    def computed(self) -> None:
+        """Keep what the controller has just commanded for `apply`."""
         self._computed.take(self._commands)
         self._has_computed = True
 
     def fail(self, error: CnoidControlError) -> None:
-        """Go back to holding, for good."""
+        """Go back to holding, until the safe state is entered the next time."""
         self.error = error
         self._has_computed = False
-        host, self.host = self.host, None
-        if host is not None:
-            host.revoke()
-            threading.Thread(target=_let_go, args=(host,), daemon=True).start()
+        with self._lock:
+            host, self.host = self.host, None
+        _stop_beside(host)
 
     def apply(self) -> None:
         """Mix what was computed into the commands that hold the robot."""
         if self._has_computed:
+            self._has_computed = False
             self._tick = min(self._tick + 1, self._ticks)
             self._commands.blend(self._computed, smooth(self._tick / self._ticks))
 
 
-def _let_go(host: ControllerHost) -> None:
-    host.stop()
-    host.unconfigure()
+def _stop_beside(host: ControllerHost | None) -> None:
+    if host is not None and not host.is_abandoned:
+        threading.Thread(target=_stop, args=(host,), daemon=True).start()
+
+
+def _stop(host: ControllerHost | None) -> None:
+    if host is not None:
+        host.stop()
+        host.unconfigure()

@@ -1,125 +1,148 @@
-"""Notices from outside that a call does not come back, and acts in its stead."""
+"""Take-over of the robot from a controller that does not return.
+
+Exactly one thread owns the robot at any time. Who owns it may read, command and open it, and may
+change the loop. While controllers compute, ownership is in suspense: each call of their code is
+a `Call`, which is closed once, by an atomic test-and-set. Where the loop's thread closes it, the
+controllers have returned in time and that thread owns the robot as before. Where the monitor (or
+whoever ends the run) closes it, the robot is theirs; the loop's thread finds its call closed
+whenever it returns, raises `Abandoned` and touches nothing any more.
+
+No exception is ever raised in another thread, and no lock is held while controllers compute. A
+controller that never returns keeps its thread, and one that loops in Python keeps using the
+processor, until the process ends.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
+from _thread import allocate_lock
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from cnoid_control.runtime.exceptions import ControlTimeout
+if TYPE_CHECKING:
+    from cnoid_control.runtime.controller_host import ControllerHost
+
+
+class Call:
+    """One call of controllers' code; whoever closes it owns the robot.
+
+    Attributes:
+        host: the controllers.
+        name: method that is called, for messages.
+        in_tick: whether it is part of a tick, which its loser leaves unfinished.
+        since: when it began, steady clock [s].
+    """
+
+    __slots__ = ('_lock', 'host', 'in_tick', 'name', 'since')
+
+    def __init__(self, host: ControllerHost, name: str, in_tick: bool) -> None:
+        """Begin now."""
+        self.host = host
+        self.name = name
+        self.in_tick = in_tick
+        self._lock = allocate_lock()
+        self.since = time.monotonic()
+
+    def close(self) -> bool:
+        """Close the call: True for exactly one caller, who owns the robot from then on."""
+        return self._lock.acquire(False)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether somebody has closed it."""
+        return self._lock.locked()
+
+
+class Abandoned(BaseException):
+    """Raised in a thread that has lost the robot while controllers had it; never seen outside.
+
+    Attributes:
+        call: the call that was lost.
+    """
+
+    def __init__(self, call: Call) -> None:
+        """Remember the call."""
+        super().__init__(f'the robot was taken over during {call.name}()')
+        self.call = call
+
+    def clean_up(self) -> None:
+        """Stop the controllers that have returned at last: nobody else may call them."""
+        self.call.host.stop_abandoned()
 
 
 class HangMonitor:
-    """Watches calls of one thread from a thread of its own.
-
-    The watched thread says when a call begins and ends; both cost next to nothing. A call that
-    takes longer than the limit is reported once, and from then on `act` is called each period
-    until the call has come back.
+    """Watches the calls of a loop from a thread of its own.
 
     Attributes:
         limit: time that a call may take [s].
+        call: the last call that has begun; set by the loop's thread.
         hangs: calls so far that took longer.
     """
 
-    def __init__(
-        self,
-        limit: float,
-        period: float,
-        report: Callable[[float], None],
-        act: Callable[[], None],
-    ) -> None:
-        """Prepare; `start` begins to watch.
-
-        Args:
-            limit: time that a call may take [s].
-            period: time between two calls of `act` [s].
-            report: called once a hang with the time that the call has taken so far [s].
-            act: called each period while a call hangs.
-        """
-        self.limit = limit
+    def __init__(self) -> None:
+        """Watch nothing yet."""
+        self.limit = 0.0
+        self.call: Call | None = None
         self.hangs = 0
-        self._period = period
-        self._report = report
-        self._act = act
-        self._since = 0.0
-        self._reported = 0.0
-        self._watched = 0
-        self._interrupts = False
-        self._gate = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Begin to watch."""
+    def start(
+        self,
+        limit: float,
+        take_over: Callable[[Call, float], None] | None,
+        report: Callable[[Call, float], None] = lambda call, duration: None,
+    ) -> None:
+        """Begin to watch.
+
+        Args:
+            limit: time that a call may take [s].
+            take_over: called once per hang in the thread that owns the robot from then on, with
+                the call and the time that it has taken so far [s]; None where hangs are only to
+                be reported.
+            report: called in the place of it with the same.
+        """
         self.stop()
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._watch, name='hang monitor', daemon=True)
+        self.limit = limit
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._watch,
+            args=(self._stop, take_over, report),
+            name='hang monitor',
+            daemon=True,
+        )
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Watch no more; a take-over that has begun is over when this returns."""
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._thread = None
 
-    def begin(self) -> None:
-        """Say that a call begins; in the watched thread."""
-        self._watched = threading.get_ident()
-        self._since = time.monotonic()
-
-    def end(self) -> None:
-        """Say that the call has come back; the watched thread is interrupted no more."""
-        while True:
-            try:
-                self._since = 0.0
-                if self._interrupts:
-                    with self._gate:
-                        _interrupt(self._watched, None)
-                        self._interrupts = False
-                return
-            except ControlTimeout:
-                continue  # the interrupt has come here instead of in the call
-
-    def interrupt(self) -> None:
-        """Raise `ControlTimeout` in the call that was reported, where it has not come back.
-
-        A loop in Python ends by that; a call that waits in C code does not, until it comes back.
-        """
-        with self._gate:
-            # In this order: the one who ends the call sees the flag, or the end is seen here.
-            self._interrupts = True
-            if self._since and self._since == self._reported:
-                _interrupt(self._watched, ControlTimeout)
-            else:
-                self._interrupts = False
-
-    def _watch(self) -> None:
+    def _watch(
+        self,
+        stop: threading.Event,
+        take_over: Callable[[Call, float], None] | None,
+        report: Callable[[Call, float], None],
+    ) -> None:
         left = self.limit
-        while not self._stop.wait(left):
+        reported: Call | None = None
+        while not stop.wait(left):
             # A call that began since the last look is looked at again when its time is over.
             left = self.limit
-            since = self._since
-            if since:
-                age = time.monotonic() - since
-                if age < self.limit:
-                    left -= age
-                else:
-                    self.hangs += 1
-                    self._reported = since
-                    self._report(age)
-                    self._stand_in(since)
-
-    def _stand_in(self, since: float) -> None:
-        due = time.monotonic()
-        while self._since == since and not self._stop.is_set():
-            self._act()
-            due = max(due + self._period, time.monotonic())
-            self._stop.wait(max(0.0, due - time.monotonic()))
-
-
-def _interrupt(thread: int, error: type[Exception] | None) -> None:
-    """Have an exception raised in a thread; None takes back one that was not raised yet."""
-    raised = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+            call = self.call
+            if call is None or call is reported or call.is_closed:
+                continue
+            age = time.monotonic() - call.since
+            if age < self.limit:
+                left -= age
+                continue
+            reported = call
+            if take_over is None:
+                self.hangs += 1
+                report(call, age)
+            elif call.close():
+                self.hangs += 1
+                take_over(call, age)

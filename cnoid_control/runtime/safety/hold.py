@@ -55,8 +55,12 @@ class Hold:
         self._given_kd = np.broadcast_to(np.asarray(kd, dtype=float), self.kd.shape)
         self._frequency = min(frequency, MAX_PHASE_PER_PERIOD / time_step)
 
-    def capture(self) -> None:
-        """Hold what is measured now; where nothing is known, what was commanded last."""
+    def capture(self, every_mode: bool = False) -> None:
+        """Hold what is measured now; where nothing is known, what was commanded last.
+
+        Args:
+            every_mode: whether efforts are wanted of all joints, whatever commands them now.
+        """
         body = self._body
         self.q[:] = np.where(np.isfinite(body.q), body.q, body.q_target)
         self.q[~np.isfinite(self.q)] = 0.0
@@ -65,6 +69,8 @@ class Hold:
             not joint.actuation_mode & StateFlag.JOINT_EFFORT for joint in body.joints
         ]
         self._without_effort |= self._with_pid
+        if every_mode:
+            self._without_effort[:] = False
         inertia = self._joint_inertia()
         self.kp[:] = np.where(self._given_kp > 0.0, self._given_kp, inertia * self._frequency**2)
         self.kd[:] = np.where(

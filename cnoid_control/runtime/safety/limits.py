@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body
+from cnoid_control.body.channels import EFFORT, POSITION, VELOCITY, JointChannel
 from cnoid_control.parameters import parameter
 from cnoid_control.runtime.safety.joint_limits import (
     Interval,
@@ -23,10 +24,10 @@ from cnoid_control.runtime.safety.limit_rules import (
     plausible_interval,
 )
 
-GROUPS: tuple[tuple[StateFlag, str, type[CommandGroup]], ...] = (
-    (StateFlag.JOINT_DISPLACEMENT, 'q_target', PositionGroup),
-    (StateFlag.JOINT_VELOCITY, 'dq_target', VelocityGroup),
-    (StateFlag.JOINT_EFFORT, 'u', EffortGroup),
+GROUPS: tuple[tuple[JointChannel, type[CommandGroup]], ...] = (
+    (POSITION, PositionGroup),
+    (VELOCITY, VelocityGroup),
+    (EFFORT, EffortGroup),
 )
 
 # A controller that takes over may be far from where it wants to be: it may ask for so much more
@@ -120,16 +121,16 @@ class CommandLimiter:
         body = self._body
         before = {type(group): group for group in self._groups}
         self._groups = []
-        for flag, name, group_type in GROUPS:
+        for channel, group_type in GROUPS:
             joints = [
                 joint.joint_id
                 for joint in body.joints
-                if joint.name and joint.actuation_mode & flag
+                if joint.name and joint.actuation_mode & channel.flag
             ]
             if joints:
                 group = group_type(
                     body,
-                    body.joint_arrays[name][: body.num_joints],
+                    body.joint_arrays[channel.command][: body.num_joints],
                     np.array(joints, dtype=np.intp),
                     self.limits,
                     self.parameters.recovery_velocity,
@@ -145,17 +146,13 @@ class CommandLimiter:
         excess = BLEND_MARGIN * self.parameters.implausible_factor
         return all(group.is_plausible(excess) for group in self._groups)
 
-    def blend_range(self, channel: str) -> Interval:
-        """Where commands of all joints may lie that are to be mixed with others.
-
-        Args:
-            channel: 'q_target', 'dq_target' or 'u'.
-        """
+    def blend_range(self, channel: JointChannel) -> Interval:
+        """Where commands of all joints may lie that are to be mixed with others."""
         limits = self.limits
         lower, upper = {
-            'q_target': (limits.q_lower, limits.q_upper),
-            'dq_target': (limits.dq_lower, limits.dq_upper),
-            'u': (limits.u_lower, limits.u_upper),
+            POSITION: (limits.q_lower, limits.q_upper),
+            VELOCITY: (limits.dq_lower, limits.dq_upper),
+            EFFORT: (limits.u_lower, limits.u_upper),
         }[channel]
         return plausible_interval(lower, upper, BLEND_MARGIN * self.parameters.implausible_factor)
 

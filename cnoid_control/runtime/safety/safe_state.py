@@ -10,7 +10,7 @@ import numpy as np
 from cnoid_control.body import Body
 from cnoid_control.parameters import parameter
 from cnoid_control.runtime.safety.commands import Commands
-from cnoid_control.runtime.safety.hold import Hold
+from cnoid_control.runtime.safety.safe_command import SafeCommand
 
 # Largest gain, and longest time [s], that can be meant.
 MAX_GAIN = 1e9
@@ -83,7 +83,8 @@ class SafeState:
         is_estop: whether it is an emergency stop.
         is_pause: whether it is a mere pause.
         entries: how often it was entered.
-        effort_limits: least and largest efforts of a hold [N m] or [N], shape (num_joints,) each.
+        is_engaged: whether it commands the robot.
+        is_active: whether it commands, or a controller is taking over from it.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class SafeState:
         parameters: SafeStateParameters,
         time_step: float,
         report: Callable[[str], None] = lambda reason: None,
+        effort_limits: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         """Prepare; a controller commands.
 
@@ -100,32 +102,29 @@ class SafeState:
             parameters: the configuration.
             time_step: period of a tick [s].
             report: told the reason each time that the safe state is entered.
+            effort_limits: least and largest efforts of a hold [N m] or [N], shape (num_joints,)
+                each; the body's where None. More would count as implausible.
         """
         self.parameters = parameters
         self.reason = ''
         self.is_estop = False
         self.is_pause = False
+        self.is_engaged = False
+        self.is_active = False
         self.entries = 0
-        unlimited = np.full(body.num_joints, np.inf)
-        self.effort_limits = -unlimited, unlimited
         self._report = report
         self._commands = Commands.of(body)
-        self._safe = self._commands.copy()
-        self._hold = Hold(body, time_step, parameters.kp, parameters.kd, parameters.frequency)
-        self._effort = parameters.effort
-        self._stale_time = 0.0
+        given = parameters
+        self._safe = SafeCommand(
+            body, time_step, given.kp, given.kd, given.frequency, given.ramp, effort_limits
+        )
         self._has_no_subscriber = False
         self._takeover_time = parameters.takeover
 
     @property
-    def is_engaged(self) -> bool:
-        """Whether the safe state commands the robot."""
-        return self.reason != ''
-
-    @property
     def is_handing_over(self) -> bool:
         """Whether a controller is taking over again."""
-        return not self.is_engaged and self._takeover_time < self.parameters.takeover
+        return self.is_active and not self.is_engaged
 
     def enter(
         self, reason: str, estop: bool = False, no_subscriber: bool = False, pause: bool = False
@@ -146,17 +145,15 @@ class SafeState:
             return
         if estop and not self.is_estop:
             self.is_estop = True
-            self.reason = ''
-        if self.is_engaged:
+        elif self.is_engaged:
             return
         self.reason = reason or 'stopped'
         self.is_pause = pause
         self.entries += 1
-        self._effort = self.parameters.estop_effort if estop else self.parameters.effort
-        self._stale_time = 0.0
         # What fades, where states are missing already, is what was sent last.
-        self._safe.take(self._commands)
-        self._hold.capture()
+        effort = self.parameters.estop_effort if estop else self.parameters.effort
+        self._safe.capture(effort, self._commands)
+        self.is_engaged = self.is_active = True
         self._report(self.reason)
 
     def reset(self) -> bool:
@@ -167,9 +164,10 @@ class SafeState:
         self.is_estop = False
         self.is_pause = False
         self._has_no_subscriber = False
-        self._effort = self.parameters.effort
         self._takeover_time = 0.0
-        self._hold.capture()
+        self._safe.capture(self.parameters.effort)
+        self.is_engaged = False
+        self.is_active = self.parameters.takeover > 0.0
         return True
 
     def apply(self, dt: float, fresh: bool = True) -> None:
@@ -179,43 +177,18 @@ class SafeState:
             dt: time since the last tick [s].
             fresh: whether the measured state is up to date.
         """
+        if not self.is_active:
+            return
+        safe = self._safe.update(dt, fresh, self._has_no_subscriber)
         if self.is_engaged:
-            self._write_safe(dt, fresh)
-            self._commands.take(self._safe)
-            self._write_gains(1.0)
-        elif self._takeover_time < self.parameters.takeover:
-            self._takeover_time += dt
-            part = min(1.0, self._takeover_time / self.parameters.takeover)
-            self._write_safe(dt, fresh)
-            self._commands.blend(self._safe, 1.0 - smooth(part))
-            self._write_gains(1.0 - smooth(part))
-
-    def _write_gains(self, weight: float) -> None:
-        """Have PID actuators do themselves what joints commanded by effort are told to do."""
-        stiffness = 1.0 if self._effort == 'hold' else 0.0
-        damping = 0.0 if self._effort == 'zero' else 1.0
-        self._hold.write_gains(stiffness, damping, weight)
-
-    def _write_safe(self, dt: float, fresh: bool) -> None:
-        if self._has_no_subscriber:
-            self._hold.follow()
-        elif fresh and self._stale_time > 0.0:
-            # The robot has moved, nobody knows where to: there is no way back to the old posture.
-            self._hold.capture()
-        last = self._safe.u.copy()
-        self._hold.write(self._safe, stiffness=1.0 if self._effort == 'hold' else 0.0)
-        np.clip(self._safe.u, *self.effort_limits, out=self._safe.u)
-        if self._effort == 'zero':
-            self._safe.u[:] = 0.0
-        elif fresh and not self._has_no_subscriber:
-            self._stale_time = 0.0
-        else:
-            # The effort of the last fresh state fades: what is left of the ramp, tick by tick.
-            left = max(0.0, self.parameters.ramp - self._stale_time)
-            self._stale_time += dt
-            still = max(0.0, self.parameters.ramp - self._stale_time)
-            np.nan_to_num(last, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
-            self._safe.u[:] = last * (still / left if left > 0.0 else 0.0)
+            self._commands.take(safe)
+            self._safe.write_gains(1.0)
+            return
+        self._takeover_time += dt
+        weight = 1.0 - smooth(min(1.0, self._takeover_time / self.parameters.takeover))
+        self._commands.blend(safe, weight)
+        self._safe.write_gains(weight)
+        self.is_active = self._takeover_time < self.parameters.takeover
 
 
 def smooth(part: float) -> float:

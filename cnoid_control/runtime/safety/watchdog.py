@@ -7,11 +7,17 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from cnoid_control.parameters import parameter
+from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.parameters import ParameterOutOfRange, parameter
 
 ACTIONS = ('ignore', 'warn', 'safe', 'estop')
 # Longest time that makes sense [s]; what is not to be watched has an action that says so.
 MAX_TIME = 3600.0
+# Time limit of control() where none is given, where the robot moves on and where its time stands
+# still meanwhile, and the shortest that makes sense [s].
+CONTROL_TIME = 0.02
+PATIENT_CONTROL_TIME = 10.0
+SHORTEST_CONTROL_TIME = 0.001
 # What is watched, from which age on it is too old [s], and what follows.
 WatchedAge = tuple[str, float, str]
 
@@ -45,10 +51,11 @@ class WatchdogParameters:
     late_ticks: int = parameter(20, 'ticks in a row that took longer than a period', minimum=1)
     late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
     control_time: float = parameter(
-        0.02,
-        'time after which control() is taken to hang',
+        0.0,
+        'time limit of control(); 0 for 0.02 s where the robot goes on meanwhile, and 10 s where '
+        'its time stands still: simulated without --real-time, or in lock-step',
         unit='s',
-        minimum=0.001,
+        minimum=0.0,
         maximum=MAX_TIME,
     )
     control_action: str = parameter('safe', 'when control() hangs', choices=ACTIONS)
@@ -71,6 +78,27 @@ class WatchdogParameters:
     deactivated_action: str = parameter(
         'safe', 'when someone deactivates the command controller', choices=ACTIONS
     )
+
+    def __post_init__(self) -> None:
+        """Refuse a time limit that no controller can keep.
+
+        Raises:
+            ParameterOutOfRange: it is shorter than a millisecond.
+        """
+        if 0.0 < self.control_time < SHORTEST_CONTROL_TIME:
+            raise ParameterOutOfRange(
+                'watchdog.control_time',
+                self.control_time,
+                f'it must be 0, or at least {SHORTEST_CONTROL_TIME:g}',
+            )
+
+    def control_limit(self, stands_still: bool) -> float:
+        """Time that control() may take [s].
+
+        Args:
+            stands_still: whether the robot's time stands still meanwhile.
+        """
+        return self.control_time or (PATIENT_CONTROL_TIME if stands_still else CONTROL_TIME)
 
 
 @dataclass(frozen=True)
@@ -146,6 +174,26 @@ class Watchdog:
     def forget_watches(self) -> None:
         """Watch no ages any more."""
         self._ages, self._fed, self._looked = {}, {}, {}
+
+    def arm(self, hardware: Hardware, subscribers: bool) -> None:
+        """Watch the ages that make sense for a robot, but for its devices.
+
+        Args:
+            hardware: the robot. What a simulation in this process computes cannot be late. In
+                lock-step its time stands still while it waits: only a dead one is late, and one
+                that does not receive the commands sends no next state.
+            subscribers: whether `subscribers_found` is told who receives the commands.
+        """
+        self.forget_watches()
+        if not hardware.feeds_watchdog:
+            return
+        if hardware.waits_for_commands and not hardware.is_simulated:
+            patience, action = hardware.state_timeout, self.parameters.state_action
+            self.watch_age('state_age', 'joint states', patience, action)
+            return
+        self.watch_states()
+        if subscribers:
+            self.watch_subscribers()
 
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_age'."""
@@ -275,10 +323,11 @@ class Watchdog:
 
     def check(self) -> Trip | None:
         """Look at everything; the gravest thing newly found, None where all is well."""
-        now = self._clock()
-        for name, watched in self._ages.items():
-            if self._check_age(name, watched, now) and name in self._bad:
-                self._bad.discard(name)
+        if self._ages:
+            now = self._clock()
+            for name, watched in self._ages.items():
+                if self._check_age(name, watched, now) and name in self._bad:
+                    self._bad.discard(name)
         if not self._pending:
             return None
         found = self._pending.copy()

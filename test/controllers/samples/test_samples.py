@@ -11,7 +11,7 @@ from cnoid_control.body.devices import Light
 from cnoid_control.controllers.samples.circle import LinkPositionController
 from cnoid_control.controllers.samples.light_camera import LightCameraController
 from cnoid_control.plugin.mailbox import Twist
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 
 

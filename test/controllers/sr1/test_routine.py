@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cnoid_control.controllers.composition.graph import graph_text
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 
 

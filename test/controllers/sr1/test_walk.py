@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 
 

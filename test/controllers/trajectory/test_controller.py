@@ -12,8 +12,8 @@ from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin.mailbox import JointTrajectory
 from cnoid_control.plugin.trajectory_goal import FollowTrajectory, GoalState
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 
 DT = 0.002
@@ -27,7 +27,7 @@ class Rig:
         """Open the loop."""
         self.managed = ManagedController('trajectory', TrajectoryController(), options)
         host = ControllerHost([self.managed], hardware.body, DT)
-        self.loop = ControlLoop(hardware, host)
+        self.loop = wire_loop(hardware, host)
         self.loop.open()
         self.body = hardware.body
         self.mailbox = self.managed.io.mailboxes['follow_joint_trajectory']

@@ -8,7 +8,7 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 
-from cnoid_control.runtime.assembly import make_loop
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 
 # Ticks that are compared: SR1 has bent its knees by then.

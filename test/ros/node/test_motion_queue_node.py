@@ -17,8 +17,8 @@ from cnoid_control.controllers.composition.state_machine import ConfiguredStateM
 from cnoid_control.controllers.motion_queue.controller import MotionQueueController
 from cnoid_control.hardware.kinematic import KinematicHardware, KinematicParameters
 from cnoid_control.ros.node.mailboxes import MailboxBridge
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 
 DT = 0.005
@@ -32,7 +32,7 @@ class Robot:
         hardware = KinematicHardware(make_arm(), KinematicParameters(), DT)
         managed = ManagedController('arm', controller, options)
         self.body = hardware.body
-        self.loop = ControlLoop(hardware, ControllerHost([managed], hardware.body, DT))
+        self.loop = wire_loop(hardware, ControllerHost([managed], hardware.body, DT))
         self._runner = threading.Thread(target=self.loop.run, kwargs={'real_time': True})
         self._runner.start()
         assert spin_until(lambda: self.loop.tick > 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,11 +31,24 @@ def served(ros_context, tmp_path: Path) -> Iterator[ServedNode]:
         rig.close()
 
 
-def hold_the_loop_up(served: ServedNode) -> None:
-    """Have the controller not come back, and the safe state entered."""
-    Gated.close('control')
-    served.rig.wait(lambda: served.session.safe_state.is_engaged)
+@pytest.fixture
+def stalled(served: ServedNode) -> Iterator[threading.Event]:
+    """Return what lets the loop go again: it stands still in a read, in the safe state."""
+    assert served.trigger('stop') == (True, 'stopped by ~/stop')
+    hardware = served.session.hardware
+    stands, goes = threading.Event(), threading.Event()
+    read = hardware.read
+
+    def wait() -> bool:
+        stands.set()
+        assert goes.wait(20.0)
+        return read()
+
+    hardware.read = wait
+    assert stands.wait(20.0)
     served.session.runner.patience = 0.1
+    yield goes
+    goes.set()
 
 
 def let_the_loop_go(served: ServedNode) -> None:
@@ -44,18 +58,56 @@ def let_the_loop_go(served: ServedNode) -> None:
     served.session.runner.call(lambda: None)
 
 
-def test_a_reset_that_has_failed_does_not_take_effect_later(served: ServedNode) -> None:
-    """An emergency stop after it stays, and the controllers that it had made are let go."""
-    hold_the_loop_up(served)
+def test_a_reset_that_has_failed_does_not_take_effect_later(
+    served: ServedNode, stalled: threading.Event
+) -> None:
+    """The safe state goes on, and the controllers that it had made are stopped."""
     before = served.session.loop.host
     success, reason = served.trigger('reset')
     assert not success
     assert 'the loop did not come to it' in reason
-    assert served.trigger('estop') == (True, 'emergency stop by ~/estop')
+    stalled.set()
     let_the_loop_go(served)
-    assert served.session.safe_state.is_estop
+    assert served.session.safe_state.is_engaged
     assert served.session.loop.host is before
     assert served.trigger('reset') == (True, 'running')
+
+
+def test_services_get_through_while_a_controller_hangs(served: ServedNode) -> None:
+    """An emergency stop and a reset do not wait for it; it never has the robot again."""
+    before = served.session.loop.host
+    Gated.close('control')
+    served.rig.wait(lambda: served.session.safe_state.is_engaged)
+    assert before.is_abandoned
+    assert served.trigger('estop') == (True, 'emergency stop by ~/estop')
+    Gated.open()
+    assert served.trigger('reset') == (True, 'running')
+    assert served.session.loop.host is not before
+
+
+def test_a_hook_that_does_not_return_is_answered_with_the_reason(served: ServedNode) -> None:
+    """Whoever has asked for it is told, and the robot is in the safe state."""
+    ends = threading.Event()
+    served.controller.update_parameters = lambda parameters: ends.wait(20.0)
+    task = served.set('gated.kp', 250.0)
+    served.rig.wait(task.done)
+    assert not task.result().successful
+    assert 'update_parameters() exceeded its 200 ms time limit' in task.result().reason
+    assert served.session.safe_state.is_engaged
+    ends.set()
+
+
+def test_a_node_can_be_activated_again_after_a_hang(served: ServedNode) -> None:
+    """With fresh controllers: those that have not returned are left alone."""
+    before = served.session.loop.host
+    Gated.close('control')
+    served.rig.wait(lambda: served.session.safe_state.is_engaged)
+    served.session.deactivate()
+    Gated.open()
+    served.session.activate()
+    assert served.session.loop.host is not before
+    served.rig.wait(lambda: served.session.loop.host.controllers[0].started)
+    assert not served.session.safe_state.is_engaged
 
 
 def test_a_pause_that_has_failed_does_not_take_effect_later(served: ServedNode) -> None:

@@ -20,8 +20,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from cnoid_control.controllers.trajectory import TrajectoryController
 from cnoid_control.hardware.kinematic import KinematicHardware, KinematicParameters
 from cnoid_control.ros.node.trajectory_action import TrajectoryInterface
+from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 
 DT = 0.002
@@ -49,7 +49,7 @@ class Client:
         hardware = KinematicHardware(two_joint_body(), KinematicParameters(), DT)
         self.body = hardware.body
         managed = ManagedController('trajectory', TrajectoryController(), {'actuators': 'servo'})
-        self.loop = ControlLoop(hardware, ControllerHost([managed], hardware.body, DT))
+        self.loop = wire_loop(hardware, ControllerHost([managed], hardware.body, DT))
         self._runner = threading.Thread(target=self.loop.run, kwargs={'real_time': True})
         self._runner.start()
         assert spin_until(lambda: self.loop.tick > 0)

@@ -8,7 +8,7 @@ from fake_hardware import two_joint_body
 
 from cnoid_control.body import StateFlag
 from cnoid_control.ros.robot.command_controllers import CommandPlan
-from cnoid_control.ros.robot.switch_hold import FADING_TIME, SwitchHold
+from cnoid_control.ros.robot.switch_hold import FADE_TIME, SwitchHold
 
 DT = 0.01
 
@@ -63,12 +63,15 @@ def test_efforts_keep_to_the_limits_in_force(switch_hold, channel):
 
 
 def test_efforts_fade_when_states_are_no_longer_known(switch_hold, channel):
-    """What was computed last falls to a third in the time for it, and goes on to fall."""
+    """What was computed last falls to zero in the time for it, in a straight line."""
     switch_hold.send(0, fresh=True, stopped=False)
     first = channel.sent[-1]
-    for _ in range(round(FADING_TIME / DT)):
+    for _ in range(round(FADE_TIME / DT / 2)):
         switch_hold.send(0, fresh=False, stopped=False)
-    assert channel.sent[-1] == pytest.approx(first / np.e)
+    assert channel.sent[-1] == pytest.approx(first / 2.0)
+    for _ in range(round(FADE_TIME / DT / 2)):
+        switch_hold.send(0, fresh=False, stopped=False)
+    assert channel.sent[-1] == pytest.approx([0.0, 0.0])
 
 
 def test_an_emergency_stop_leaves_no_effort(switch_hold, channel):

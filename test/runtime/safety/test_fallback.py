@@ -6,17 +6,15 @@ import io
 import time
 
 import pytest
-from fake_hardware import FakeHardware, two_joint_body
+from fake_hardware import FakeHardware, fake_loop, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.runtime.assembly import fallback_maker, make_robot
+from cnoid_control.runtime.build import fallback_maker, make_robot
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
-from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
-from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
-from cnoid_control.runtime.safety.watchdog import Watchdog, WatchdogParameters
+from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 
 
 class Constant(SimpleController):
@@ -49,28 +47,22 @@ class Constant(SimpleController):
         self.stops += 1
 
 
-def make_loop(fallback: Constant) -> GuardedLoop:
+def make_loop(fallback: Constant) -> ControlLoop:
     """Loop on a fake robot; in the safe state efforts are zero but for the fallback's."""
     hardware = FakeHardware(two_joint_body(), states=10**9, time_step=0.002)
-    body, dt = hardware.body, hardware.time_step
-
-    def host(name: str, controller: SimpleController) -> ControllerHost:
-        return ControllerHost([ManagedController(name, controller)], body, dt, io.StringIO())
-
-    loop = GuardedLoop(
-        hardware,
-        host('main', Constant(1.0)),
-        Watchdog(WatchdogParameters(grace=0.0)),
-        SafeState(body, SafeStateParameters(effort='zero', takeover=0.02), dt),
-        CommandLimiter(body, LimitsParameters(), dt),
-        make_fallback=lambda: host('fallback', fallback),
+    managed = ManagedController('fallback', fallback)
+    loop = fake_loop(
+        Constant(1.0),
+        hardware=hardware,
+        on_fault='hold',
+        safe_state=SafeStateParameters(effort='zero', takeover=0.02),
+        make_fallback=lambda: ControllerHost([managed], hardware.body, 0.002, io.StringIO()),
     )
     loop.open()
-    loop.guard.start()
     return loop
 
 
-def step_until(loop: GuardedLoop, condition) -> None:
+def step_until(loop: ControlLoop, condition) -> None:
     """Take ticks until something holds."""
     deadline = time.monotonic() + 20.0
     while not condition():
@@ -79,7 +71,7 @@ def step_until(loop: GuardedLoop, condition) -> None:
         time.sleep(0.0005)
 
 
-def last(loop: GuardedLoop) -> float:
+def last(loop: ControlLoop) -> float:
     """Last effort of the first joint."""
     return loop.hardware.written[-1]['u'][0]
 

@@ -1,35 +1,37 @@
-"""The hang monitor: calls that do not come back are noticed and interrupted."""
+"""The hang monitor: a call is closed once, by the one who makes it or by the monitor."""
 
 from __future__ import annotations
 
 import threading
-import time
+from types import SimpleNamespace
 
 import pytest
 
-from cnoid_control.runtime.exceptions import ControlTimeout
-from cnoid_control.runtime.safety.hang_monitor import HangMonitor
+from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor
 
 LIMIT = 0.02
+HOST = SimpleNamespace()
+
+
+def begin(monitor: HangMonitor) -> Call:
+    """Begin a call that the monitor sees."""
+    monitor.call = Call(HOST, 'control', True)
+    return monitor.call
 
 
 class Notes:
-    """What a monitor does."""
+    """What a monitor has reported."""
 
     def __init__(self) -> None:
-        self.reports: list[float] = []
-        self.acts = 0
-        self.acted = threading.Event()
+        self.calls: list[Call] = []
+        self.durations: list[float] = []
+        self.reported = threading.Event()
 
-    def report(self, duration: float) -> None:
-        """Note a report."""
-        self.reports.append(duration)
-
-    def act(self) -> None:
-        """Note an action; three of them are an event."""
-        self.acts += 1
-        if self.acts >= 3:
-            self.acted.set()
+    def __call__(self, call: Call, duration: float) -> None:
+        """Note it."""
+        self.calls.append(call)
+        self.durations.append(duration)
+        self.reported.set()
 
 
 @pytest.fixture
@@ -38,98 +40,91 @@ def notes() -> Notes:
     return Notes()
 
 
-def test_a_hanging_call_is_reported_once_and_stood_in_for(notes: Notes) -> None:
-    """While the call does not come back, the monitor acts each period; then no more."""
-    monitor = HangMonitor(LIMIT, 0.002, notes.report, notes.act)
-    monitor.start()
-    monitor.begin()
-    assert notes.acted.wait(5.0)
-    monitor.end()
-    monitor.stop()
-    acts = notes.acts
-    assert len(notes.reports) == monitor.hangs == 1
-    assert notes.reports[0] > LIMIT
-    monitor.start()
+def try_to_close(call: Call, won: list[bool]) -> None:
+    """Note whether this one has closed it."""
+    won.append(call.close())
+
+
+def test_a_call_is_closed_once() -> None:
+    """Of many who try at once, exactly one closes it."""
+    for _ in range(200):
+        call = Call(HOST, 'control', True)
+        won: list[bool] = []
+        threads = [threading.Thread(target=try_to_close, args=(call, won)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(won) == [False, False, False, True]
+        assert call.is_closed
+
+
+def test_a_hanging_call_is_taken_over_once(notes: Notes) -> None:
+    """The monitor closes it when its time is over; its thread finds it closed."""
+    monitor = HangMonitor()
+    monitor.start(LIMIT, notes)
+    call = begin(monitor)
+    assert notes.reported.wait(10.0)
+    assert not call.close()
     assert not threading.Event().wait(3 * LIMIT)
     monitor.stop()
-    assert notes.acts == acts
+    assert notes.calls == [call]
+    assert notes.durations[0] >= LIMIT
+    assert monitor.hangs == 1
 
 
-def test_quick_calls_are_left_alone(notes: Notes) -> None:
-    """Calls that come back are not reported, however many."""
-    monitor = HangMonitor(10.0, 0.002, notes.report, notes.act)
-    monitor.start()
+def test_calls_that_return_are_left_alone(notes: Notes) -> None:
+    """Their own thread closes them, however many there are, and however old the last one is."""
+    monitor = HangMonitor()
+    monitor.start(LIMIT, notes)
     for _ in range(1000):
-        monitor.begin()
-        monitor.end()
+        assert begin(monitor).close()
+    assert not threading.Event().wait(3 * LIMIT)
     monitor.stop()
-    assert notes.reports == []
+    assert notes.calls == []
 
 
-def test_an_endless_loop_is_interrupted(notes: Notes) -> None:
-    """A loop in Python ends with ControlTimeout."""
-    monitor = HangMonitor(LIMIT, 0.002, lambda duration: monitor.interrupt(), notes.act)
-    caught: list[type] = []
-
-    def hang() -> None:
-        monitor.begin()
-        try:
-            while True:
-                pass
-        except ControlTimeout as error:
-            caught.append(type(error))
-        monitor.end()
-
-    monitor.start()
-    thread = threading.Thread(target=hang, daemon=True)
-    thread.start()
-    thread.join(10.0)
+def test_only_the_time_of_the_call_itself_counts(notes: Notes) -> None:
+    """A call that begins just before a look of the monitor has its whole time."""
+    monitor = HangMonitor()
+    begin(monitor).close()
+    monitor.start(LIMIT, notes)
+    assert not threading.Event().wait(0.9 * LIMIT)
+    call = begin(monitor)
+    assert notes.reported.wait(10.0)
     monitor.stop()
-    assert caught == [ControlTimeout]
+    assert notes.calls == [call]
+    assert notes.durations[0] >= LIMIT
 
 
-def test_no_interrupt_outlives_the_call(notes: Notes) -> None:
-    """Calls that take just the limit are interrupted or not; behind their end nothing comes."""
-    limit = 0.001
-    monitor = HangMonitor(limit, 0.001, lambda duration: monitor.interrupt(), notes.act)
-    monitor.start()
-    interrupted = 0
-    for i in range(400):
-        try:
-            try:
-                monitor.begin()
-                end = time.perf_counter() + limit * (0.9 + 0.001 * i)
-                while time.perf_counter() < end:
-                    pass
-            finally:
-                monitor.end()
-        except ControlTimeout:
-            interrupted += 1
-        # A late interrupt would end the test here.
-        for _ in range(50):
-            pass
+def test_a_warning_leaves_the_call_to_its_thread(notes: Notes) -> None:
+    """It is reported once, and its thread closes it."""
+    monitor = HangMonitor()
+    monitor.start(LIMIT, None, notes)
+    call = begin(monitor)
+    assert notes.reported.wait(10.0)
+    assert not threading.Event().wait(3 * LIMIT)
     monitor.stop()
-    assert interrupted <= monitor.hangs
-    assert monitor.hangs > 0
+    assert notes.calls == [call]
+    assert call.close()
 
 
-def test_the_next_call_is_not_interrupted_for_the_last_one(notes: Notes) -> None:
-    """An interrupt that comes when the call is over leaves the call alone that has begun since."""
-    reported, begun, done = threading.Event(), threading.Event(), threading.Event()
-
-    def report(duration: float) -> None:
-        reported.set()
-        begun.wait(10.0)
-        monitor.interrupt()
-        done.set()
-
-    monitor = HangMonitor(LIMIT, 0.002, report, notes.act)
-    monitor.start()
-    monitor.begin()
-    assert reported.wait(10.0)
-    monitor.end()
-    monitor.begin()
-    begun.set()
-    assert done.wait(10.0)
-    monitor.end()
+def test_a_monitor_that_was_stopped_takes_nothing_over(notes: Notes) -> None:
+    """When stop() has returned, the call is its thread's."""
+    monitor = HangMonitor()
+    monitor.start(LIMIT, notes)
     monitor.stop()
+    call = begin(monitor)
+    assert not threading.Event().wait(2 * LIMIT)
+    assert call.close()
+    assert notes.calls == []
+
+
+def test_who_was_left_behind_stops_its_own_controllers() -> None:
+    """And nothing else."""
+    stopped = []
+    host = SimpleNamespace(stop_abandoned=lambda: stopped.append('host'))
+    lost = Abandoned(Call(host, 'control', True))
+    assert not isinstance(lost, Exception), 'no handler of ordinary errors may catch it'
+    lost.clean_up()
+    assert stopped == ['host']

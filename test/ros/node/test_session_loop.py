@@ -4,48 +4,60 @@ import concurrent.futures
 import threading
 
 import pytest
+from fake_hardware import FakeHardware, fake_loop, two_joint_body
 
+from cnoid_control import SimpleController
 from cnoid_control.ros.exceptions import LoopDidNotCome, LoopDidNotReturn
-from cnoid_control.ros.node import loop_thread as loop_runner
-from cnoid_control.ros.node.loop_thread import LoopThread
+from cnoid_control.ros.node import session_loop as loop_runner
+from cnoid_control.ros.node.session_loop import SessionLoop
 
 
-class Loop:
-    """Ticks at once, or stands until the test lets it go."""
+class Standing(FakeHardware):
+    """Reads at once, or stands until the test lets it go."""
+
+    arrival = 0.0
 
     def __init__(self):
         """Tick."""
+        super().__init__(two_joint_body(), states=10**9)
         self.runs = threading.Event()
         self.runs.set()
         self.stands = threading.Event()
-        self.arrival = 0.0
 
-    def step(self):
-        """Take a tick."""
+    def read(self):
+        """Take a state."""
         while not self.runs.wait(0.01):
             self.stands.set()
+        return super().read()
+
+    def write(self):
+        """Keep nothing."""
+
+
+class Idle(SimpleController):
+    """Commands nothing."""
+
+    def initialize(self, io):
+        """Read nothing."""
         return True
 
-    def start_monitor(self, stood_in):
-        """Watch nothing."""
-
-    def stop_monitor(self):
-        """Watch nothing."""
-
-    def halt(self):
-        """Wait for nothing."""
+    def control(self):
+        """Do nothing."""
+        return True
 
 
 @pytest.fixture
 def loop():
-    """Return a loop, which is its own hardware."""
-    return Loop()
+    """Return the hardware of a loop, which is opened."""
+    return Standing()
 
 
 @pytest.fixture
 def runner(loop):
     """Return the runner of the loop, started."""
-    made = LoopThread(loop, loop, lambda duration: None, lambda: None, lambda: None)
+    control_loop = fake_loop(Idle(), hardware=loop)
+    control_loop.open()
+    made = SessionLoop(control_loop, loop, lambda duration: None, lambda: None, lambda: None)
     made.start()
     yield made
     loop.runs.set()

@@ -1,4 +1,4 @@
-"""Loop thread and calls between two ticks."""
+"""The loop of a session, and calls between two of its ticks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.exceptions import LoopDidNotCome, LoopDidNotReturn
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
-from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.safety.hang_monitor import Abandoned
 
 ResultT = TypeVar('ResultT')
 
@@ -23,6 +26,7 @@ class CallQueue:
     def __init__(self) -> None:
         """Have none."""
         self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._current: Future[Any] | None = None
 
     def __bool__(self) -> bool:
         """Whether any function waits."""
@@ -43,17 +47,24 @@ class CallQueue:
             function, future = self._calls.popleft()
             if not future.set_running_or_notify_cancel():
                 continue
+            self._current = future
             try:
-                future.set_result(function())
+                result = function()
             except Exception as error:
+                self._current = None
                 future.set_exception(error)
+            else:
+                self._current = None
+                future.set_result(result)
+
+    def fail_current(self, error: Exception) -> None:
+        """Answer for the function that runs; in the thread that has taken over from its own."""
+        future, self._current = self._current, None
+        if future is not None:
+            future.set_exception(error)
 
 
-# Longest wait for the thread to end [s].
-END_TIMEOUT = 5.0
-
-
-class LoopThread:
+class SessionLoop:
     """Runs a loop in a thread of its own, and functions of others between its ticks.
 
     Attributes:
@@ -65,7 +76,7 @@ class LoopThread:
 
     def __init__(
         self,
-        loop: GuardedLoop,
+        loop: ControlLoop,
         hardware: Ros2ControlHardware,
         after_tick: Callable[[float], None],
         leave: Callable[[], None],
@@ -77,8 +88,7 @@ class LoopThread:
             loop: the loop, opened.
             hardware: its hardware.
             after_tick: called after each tick with the time that it took after the state [s].
-            leave: called in the thread as its last act, whatever has ended it, unless another
-                one has been started in the meantime.
+            leave: called in the thread as its last act, whatever has ended it.
             ended: called in the thread when it ends without having been asked to.
         """
         self.error: BaseException | None = None
@@ -89,25 +99,24 @@ class LoopThread:
         self._ended = ended
         self._calls = CallQueue()
         self._stop = threading.Event()
-        self._rest = GcPause()
-        self._thread: threading.Thread | None = None
+        self._gc_pause = GcPause()
+        self._thread = LoopThread(loop, self._run, self._fail_call)
 
     @property
     def is_running(self) -> bool:
         """Whether the thread runs."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._thread.is_running
 
     def start(self) -> None:
-        """Start a thread."""
+        """Start a thread.
+
+        Raises:
+            LoopStalled: the last one has not ended.
+        """
         self.error = None
-        # A thread that a controller has kept beyond its end finds its own event set.
-        self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(self._stop,), name='control loop', daemon=True
-        )
-        self._rest.begin()
-        self._loop.start_monitor(lambda: self._after_tick(0.0))
-        self._thread.start()
+        self._stop.clear()
+        self._gc_pause.begin()
+        self._thread.start(paced=False)
 
     def halt(self) -> None:
         """Have the thread end after the present tick; from any thread."""
@@ -115,15 +124,15 @@ class LoopThread:
         self._hardware.halt()
 
     def stop(self) -> None:
-        """End the thread after the present tick, and wait for that."""
+        """End the thread after the present tick, and wait for that.
+
+        A controller that does not return is left behind, and the robot taken from it.
+        """
         self.halt()
-        if self._thread is None:
-            return
-        if threading.current_thread() is not self._thread:
-            self._thread.join(END_TIMEOUT)
-        self._loop.stop_monitor()
-        self._rest.end()
-        self._calls.run_all()
+        self._thread.stop()
+        self._gc_pause.end()
+        if not self.is_running:
+            self._calls.run_all()
 
     def call(self, function: Callable[[], ResultT]) -> ResultT:
         """Run a function between two ticks and give back its result; at once when none runs.
@@ -131,9 +140,10 @@ class LoopThread:
         Raises:
             LoopDidNotCome: the loop did not come to it in time, and never will.
             LoopDidNotReturn: the loop has begun it and is not done with it in time.
+            ControlTimeout: a controller that it called did not return.
             Exception: what the function raised.
         """
-        if not self.is_running or threading.current_thread() is self._thread:
+        if not self.is_running or self._thread.is_current:
             return function()
         future = self._calls.add(function)
         wait([future], self.patience)
@@ -145,19 +155,26 @@ class LoopThread:
             raise LoopDidNotReturn(self.patience)
         return future.result()
 
-    def _run(self, stop: threading.Event) -> None:
+    def _fail_call(self, error: CnoidControlError | None) -> None:
+        """Answer whoever waits for a function that a controller does not return from."""
+        self._calls.fail_current(error or LoopDidNotReturn(self.patience))
+
+    def _run(self) -> None:
+        """Take ticks until the end; again in a new thread where a controller keeps this one."""
         try:
-            while not stop.is_set():
-                if self._calls:
-                    self._calls.run_all()
+            while not self._stop.is_set():
                 if not self._loop.step():
                     break
                 self._after_tick(time.monotonic() - self._hardware.arrival)
-        except Exception as error:
+                if self._calls:
+                    self._calls.run_all()
+        except Abandoned:
+            raise
+        except BaseException as error:
             self.error = error
+        try:
+            self._leave()
         finally:
-            if stop is self._stop:
-                self._leave()
             self._calls.run_all()
-            if not stop.is_set():
+            if not self._stop.is_set():
                 self._ended()

@@ -1,9 +1,10 @@
-"""Makes the robot, the controllers and the loop that a configuration describes."""
+"""Builds the robot, the controllers and the loop that a configuration describes."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -20,9 +21,12 @@ from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.config import OtherController, RobotParameters, RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerRaised, UnknownParentController
-from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.loop import ControlLoop, TickRecorder
 from cnoid_control.runtime.managed_controller import ManagedController, check_options
-from cnoid_control.runtime.safety.limits import CommandLimiter
+from cnoid_control.runtime.safety.fallback import Fallback
+from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
+from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import Trip, Watchdog, WatchdogParameters
 from cnoid_control.runtime.trace import TickTrace
 from cnoid_control.share import shared_file
 
@@ -136,36 +140,142 @@ def fallback_maker(
     return lambda: ControllerHost(make_controllers(changed), body, config.time_step, os)
 
 
+@dataclass
+class LoopReports:
+    """Whom a loop tells what it finds.
+
+    Attributes:
+        os: stream for messages of the loop, the host and the controllers; the standard error
+            where None.
+        trip: told what the watchdog finds; it is written to the stream where None.
+        safe_state: told why the safe state engages; it is written to the stream where None.
+    """
+
+    os: TextIO | None = None
+    trip: Callable[[Trip], None] | None = None
+    safe_state: Callable[[str], None] | None = None
+
+
 def make_loop(
     config: RunConfig,
     hardware: Hardware | None = None,
     os: TextIO | None = None,
     detailed_trace: bool = False,
+    reports: LoopReports | None = None,
+    watches_subscribers: bool = False,
 ) -> ControlLoop:
     """The whole loop of a configuration, ready to run.
 
     Args:
         config: the configuration.
-        hardware: what to run on; made from the configuration where None.
+        hardware: the robot; made from the configuration where None.
         os: stream for messages; the standard error where None.
         detailed_trace: whether the trace holds what plots need.
+        reports: whom the loop tells what it finds; the stream where None.
+        watches_subscribers: whether somebody tells the watchdog who receives the commands.
+
+    Raises:
+        CnoidControlError: the configuration is wrong, or the robot cannot be had.
     """
+    reports = reports or LoopReports(os)
     controllers = make_controllers(config)
+    given = config.parameters
+    made = hardware is None
     if hardware is None:
-        body = make_robot(config.parameters.robot, config.folder)
+        body = make_robot(given.robot, config.folder)
         hardware = create_hardware(
-            config.hardware_type, body, config.hardware_parameters, config.time_step
+            config.hardware_type,
+            body,
+            config.hardware_parameters,
+            config.time_step,
+            given.devices,
         )
-    host = ControllerHost(
-        controllers, hardware.body, hardware.time_step, os, config.parameters.strict
-    )
-    limiter = CommandLimiter(hardware.body, config.parameters.limits, hardware.time_step)
+    try:
+        host = ControllerHost(
+            controllers, hardware.body, hardware.time_step, reports.os, given.strict
+        )
+        return wire_loop(
+            hardware,
+            host,
+            watchdog=given.watchdog,
+            safe_state=given.safe_state,
+            limits=given.limits,
+            on_fault=given.on_fault,
+            make_fallback=fallback_maker(config, hardware.body, reports.os),
+            trace=TickTrace(hardware.body, detailed_trace),
+            active_control_only=given.active_control_only,
+            reports=reports,
+            watches_subscribers=watches_subscribers,
+        )
+    except Exception:
+        if made:
+            hardware.close()
+        raise
+
+
+def wire_loop(
+    hardware: Hardware,
+    host: ControllerHost,
+    *,
+    watchdog: WatchdogParameters | None = None,
+    safe_state: SafeStateParameters | None = None,
+    limits: LimitsParameters | None = None,
+    on_fault: str = '',
+    make_fallback: Callable[[], ControllerHost] | None = None,
+    trace: TickTrace | None = None,
+    recorder: TickRecorder | None = None,
+    active_control_only: bool = True,
+    reports: LoopReports | None = None,
+    watches_subscribers: bool = False,
+) -> ControlLoop:
+    """Loop of a robot and its controllers, with everything that keeps the robot safe.
+
+    Args:
+        hardware: the robot.
+        host: the controllers.
+        watchdog: the `watchdog` section.
+        safe_state: the `safe_state` section.
+        limits: the `limits` section.
+        on_fault: 'hold' or 'fail'; where empty, 'fail' in a simulation in this process.
+        make_fallback: makes the controller that commands in the safe state, if any does.
+        trace: where each tick is noted for statistics and plots, if anywhere.
+        recorder: where each tick is noted for a log file, if anywhere.
+        active_control_only: whether the run ends when every controller returns False in a tick.
+        reports: whom the loop tells what it finds.
+        watches_subscribers: whether somebody tells the watchdog who receives the commands.
+
+    Raises:
+        ParameterError: a limit is for a joint that does not exist.
+    """
+    body, dt = hardware.body, hardware.time_step
+    given = safe_state or SafeStateParameters()
+    told = reports or LoopReports(host.os)
+    limiter = CommandLimiter(body, limits or LimitsParameters(), dt)
+    clock = (lambda: hardware.time) if hardware.is_simulated else time.monotonic
     return ControlLoop(
         hardware,
         host,
-        limiter=limiter,
-        trace=TickTrace(hardware.body, detailed_trace),
-        active_control_only=config.parameters.active_control_only,
+        Watchdog(
+            watchdog or WatchdogParameters(),
+            told.trip or (lambda trip: print(f'warning: {trip.message}', file=host.os)),
+            clock,
+        ),
+        SafeState(
+            body,
+            given,
+            dt,
+            told.safe_state or (lambda why: print(f'error: safe state: {why}', file=host.os)),
+            (limiter.limits.u_lower, limiter.limits.u_upper),
+        ),
+        limiter,
+        on_fault=on_fault or ('fail' if hardware.is_simulated else 'hold'),
+        fallback=(
+            None if make_fallback is None else Fallback(make_fallback, body, dt, given.takeover)
+        ),
+        trace=trace,
+        recorder=recorder,
+        active_control_only=active_control_only,
+        watches_subscribers=watches_subscribers,
     )
 
 

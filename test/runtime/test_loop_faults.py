@@ -1,4 +1,4 @@
-"""The guarded loop: what goes wrong ends in the safe state, and every tick has a command."""
+"""What goes wrong in the loop engages the safe state, and every tick has a command."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import time
 
 import numpy as np
 import pytest
-from fake_hardware import FakeHardware, two_joint_body
+from fake_hardware import fake_loop
 
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.exceptions import ControlTimeout, InSafeState
-from cnoid_control.runtime.guarded_loop import GuardedLoop
+from cnoid_control.runtime.exceptions import InSafeState
+from cnoid_control.runtime.hot_swap import HotSwap, SwapState
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
-from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
-from cnoid_control.runtime.safety.watchdog import Watchdog, WatchdogParameters
-from cnoid_control.runtime.swap import HotSwap
+from cnoid_control.runtime.safety.safe_state import SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 
 class Scripted(SimpleController):
@@ -44,24 +45,20 @@ class Scripted(SimpleController):
         return self.act(self) if self.ticks == self.tick else True
 
 
-def make_loop(controller: SimpleController, **watchdog) -> GuardedLoop:
-    """Loop on a fake robot, opened; effort is zero in the safe state."""
-    hardware = FakeHardware(two_joint_body(), states=10**9, time_step=0.002)
-    body, dt = hardware.body, hardware.time_step
-    guard = Watchdog(WatchdogParameters(grace=0.0, **watchdog))
-    loop = GuardedLoop(
-        hardware,
-        ControllerHost([ManagedController('one', controller)], body, dt, io.StringIO()),
-        guard,
-        SafeState(body, SafeStateParameters(effort='zero'), dt),
-        CommandLimiter(body, LimitsParameters(), dt),
+def make_loop(controller: SimpleController, **watchdog) -> ControlLoop:
+    """Loop on a fake robot, opened; it holds on a fault, and effort is zero in the safe state."""
+    loop = fake_loop(
+        controller,
+        time_step=0.002,
+        on_fault='hold',
+        watchdog=WatchdogParameters(grace=0.0, **watchdog),
+        safe_state=SafeStateParameters(effort='zero'),
     )
     loop.open()
-    guard.start()
     return loop
 
 
-def commands(loop: GuardedLoop) -> list[float]:
+def commands(loop: ControlLoop) -> list[float]:
     """Efforts of the first joint so far."""
     return [written['u'][0] for written in loop.hardware.written]
 
@@ -93,16 +90,16 @@ def test_no_number_is_ever_sent() -> None:
     for _ in range(8):
         loop.step()
     assert commands(loop) == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
-    assert 'cannot be meant' in loop.safe_state.reason
+    assert 'implausible' in loop.safe_state.reason
 
 
 def test_a_trip_of_the_watchdog_enters_the_safe_state() -> None:
     """The tick after something is found has the safe command; a warning changes nothing."""
     loop = make_loop(Scripted())
     loop.step()
-    loop.guard.trip('a', 'warn', 'a warning')
+    loop.watchdog.trip('a', 'warn', 'a warning')
     loop.step()
-    loop.guard.trip('b', 'safe', 'a reason')
+    loop.watchdog.trip('b', 'safe', 'a reason')
     loop.step()
     assert commands(loop) == [1.0, 1.0, 0.0]
     assert loop.safe_state.reason == 'a reason'
@@ -131,19 +128,30 @@ def test_controllers_are_not_called_on_old_states() -> None:
     assert controller.ticks == 2
 
 
-def run_in_thread(loop: GuardedLoop) -> tuple[threading.Thread, threading.Event]:
-    """Run the loop in a thread until the event is set."""
-    stop = threading.Event()
+class Run:
+    """A loop that is run in a thread of its own."""
 
-    def run() -> None:
-        while not stop.is_set():
-            loop.step()
+    def __init__(self, loop: ControlLoop) -> None:
+        """Start it."""
+        self.loop = loop
+        self.ends = threading.Event()
+        self.thread = LoopThread(loop, self._take_ticks)
+        self.thread.start(paced=True)
+
+    def _take_ticks(self) -> None:
+        while not self.ends.is_set():
+            self.loop.step()
             time.sleep(0.001)
 
-    thread = threading.Thread(target=run, daemon=True)
-    loop.start_monitor()
-    thread.start()
-    return thread, stop
+    def wait_for_ticks(self, count: int) -> None:
+        """Wait for so many more ticks."""
+        goal = self.loop.tick + count
+        wait_for(lambda: self.loop.tick >= goal)
+
+    def end(self) -> bool:
+        """End it; whether the robot had to be taken from the thread."""
+        self.ends.set()
+        return self.thread.stop()
 
 
 def wait_for(condition) -> None:
@@ -154,44 +162,67 @@ def wait_for(condition) -> None:
         time.sleep(0.002)
 
 
-def test_a_controller_that_waits_for_ever_is_stood_in_for() -> None:
-    """While the loop's thread hangs in C code, another one sends the safe command."""
+class Notes(Scripted):
+    """Notes the threads and the end of its life."""
+
+    def __init__(self, tick: int = -1, act=None) -> None:
+        super().__init__(tick, act)
+        self.stopped = threading.Event()
+        self.busy = False
+        self.stopped_while_busy = False
+
+    def control(self) -> bool:
+        """Command 1, or act."""
+        self.busy = True
+        try:
+            return super().control()
+        finally:
+            self.busy = False
+
+    def stop(self) -> None:
+        """Note it."""
+        self.stopped_while_busy = self.busy
+        self.stopped.set()
+
+
+def test_a_controller_that_waits_for_ever_is_left_behind() -> None:
+    """Another thread sends the safe command; what comes when it returns goes nowhere."""
     release = threading.Event()
-    loop = make_loop(
-        Scripted(3, lambda controller: release.wait() or controller.body.u.fill(9.0) or True),
-        control_time=0.02,
-    )
-    thread, stop = run_in_thread(loop)
-    wait_for(lambda: loop.tick > 20)
-    assert 'has not come back' in loop.safe_state.reason
+    controller = Notes(3, lambda one: release.wait() or one.body.u.fill(9.0) or True)
+    loop = make_loop(controller, control_time=0.02)
+    run = Run(loop)
+    wait_for(lambda: loop.safe_state.is_engaged)
+    run.wait_for_ticks(20)
+    assert 'control() exceeded its 20 ms time limit' in loop.safe_state.reason
+    assert not controller.stopped.is_set()
     release.set()
-    before = loop.tick
-    wait_for(lambda: loop.tick > before + 20)
-    stop.set()
-    thread.join(10.0)
-    loop.stop_monitor()
-    assert not thread.is_alive()
+    assert controller.stopped.wait(20.0), 'its own thread stops it when it returns at last'
+    run.wait_for_ticks(20)
+    assert not run.end()
+    loop.close()
+    assert not controller.stopped_while_busy
     values = commands(loop)
     assert values[:2] == [1.0, 1.0]
-    assert set(values[2:]) == {0.0}, 'what it computed after it came back went nowhere'
+    assert set(values[2:]) == {0.0}
+    assert 'restart the process' in loop.host.os.getvalue()
 
 
-def test_an_endless_loop_is_interrupted_and_the_loop_goes_on() -> None:
-    """A controller that loops in Python is ended; the loop's own thread takes the ticks again."""
+def test_an_endless_loop_is_left_behind_too() -> None:
+    """A controller that loops in Python does not keep the robot."""
+    ends = threading.Event()
 
     def loop_for_ever(controller: Scripted) -> bool:
-        while True:
+        while not ends.is_set():
             controller.body.u[:] = 5.0
+        return True
 
     loop = make_loop(Scripted(3, loop_for_ever), control_time=0.02)
-    thread, stop = run_in_thread(loop)
-    wait_for(lambda: loop.failure is not None)
-    before = loop.tick
-    wait_for(lambda: loop.tick > before + 20)
-    stop.set()
-    thread.join(10.0)
-    loop.stop_monitor()
-    assert 'ControlTimeout' in str(loop.failure)
+    run = Run(loop)
+    wait_for(lambda: loop.safe_state.is_engaged)
+    run.wait_for_ticks(5)
+    ends.set()
+    run.end()
+    assert 'time limit' in str(loop.failure)
     assert set(commands(loop)[2:]) == {0.0}
 
 
@@ -203,14 +234,31 @@ def test_hangs_may_be_reported_only(action: str) -> None:
         control_time=0.01,
         control_action=action,
     )
-    thread, stop = run_in_thread(loop)
-    wait_for(lambda: loop.tick > 10)
-    stop.set()
-    thread.join(10.0)
-    loop.stop_monitor()
+    run = Run(loop)
+    run.wait_for_ticks(10)
+    assert not run.end()
     assert not loop.safe_state.is_engaged
     assert np.all(np.array(commands(loop)) == 1.0)
-    assert [trip.watch for trip in loop.guard.trips] == ['control_time'] * (action == 'warn')
+    found = ['control_time'] * (action == 'warn')
+    assert [trip.watch for trip in loop.watchdog.trips if trip.watch != 'late_ticks'] == found
+
+
+def test_whoever_ends_the_run_takes_the_robot_from_a_controller_that_hangs() -> None:
+    """Also where hangs are not watched: nothing else touches the robot afterwards."""
+    release = threading.Event()
+    controller = Notes(3, lambda one: release.wait() or True)
+    loop = make_loop(controller, control_action='ignore')
+    run = Run(loop)
+    wait_for(lambda: controller.ticks == 3)
+    run.ends.set()
+    assert run.thread.stop(timeout=0.05)
+    loop.close()
+    assert not controller.stopped.is_set(), 'it is not stopped while it computes'
+    ticks = loop.tick
+    release.set()
+    assert controller.stopped.wait(20.0)
+    assert not controller.stopped_while_busy
+    assert loop.tick == ticks
 
 
 class Mover(SimpleController):
@@ -247,35 +295,44 @@ def test_an_emergency_stop_gets_past_a_controller_that_hangs() -> None:
     """While another thread takes the ticks with a hold, it takes the stop over too."""
     release = threading.Event()
     loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_time=0.02)
-    thread, stop = run_in_thread(loop)
+    run = Run(loop)
     wait_for(lambda: loop.safe_state.is_engaged)
     assert not loop.safe_state.is_estop
     loop.request_safe_state('the button', estop=True)
     wait_for(lambda: loop.safe_state.is_estop)
     assert loop.safe_state.reason == 'the button'
-    stop.set()
+    run.end()
     release.set()
-    thread.join(10.0)
-    loop.stop_monitor()
 
 
 def test_what_controllers_do_between_ticks_is_watched_too() -> None:
-    """A call of a controller that loops for ever is interrupted, and the robot is safe before."""
-    loop = make_loop(Scripted(), control_time=0.02)
-    loop.step()
-    loop.start_monitor()
+    """A method that does not return between two ticks costs its controllers the robot."""
+    release = threading.Event()
+    controller = Notes()
+    loop = make_loop(controller, control_time=0.02)
+    ends = threading.Event()
+    asked = iter([True])
 
-    def update() -> None:
-        while True:
-            pass
+    def take_ticks() -> None:
+        while not ends.is_set():
+            if loop.tick > 2 and next(asked, False):
+                loop.watched(release.wait, 'update_parameters')
+                pytest.fail('it has lost the robot')
+            loop.step()
+            time.sleep(0.001)
 
-    with pytest.raises(ControlTimeout):
-        loop.watched(update)
-    loop.stop_monitor()
-    assert 'has not come back' in loop.safe_state.reason
-    assert commands(loop)[0] == 1.0
-    loop.step()
-    assert set(commands(loop)[1:]) == {0.0}
+    thread = LoopThread(loop, take_ticks)
+    thread.start(paced=True)
+    wait_for(lambda: loop.safe_state.is_engaged)
+    before = loop.tick
+    wait_for(lambda: loop.tick > before + 5)
+    assert 'update_parameters() exceeded' in loop.safe_state.reason
+    release.set()
+    assert controller.stopped.wait(20.0)
+    ends.set()
+    thread.stop()
+    assert thread.error is None
+    assert set(commands(loop)[3:]) == {0.0}
 
 
 def test_two_findings_in_one_tick_both_count() -> None:
@@ -283,7 +340,7 @@ def test_two_findings_in_one_tick_both_count() -> None:
     loop = make_loop(Scripted())
     loop.step()
     loop.request_safe_state('stopped')
-    loop.guard.command_controller_lost('legs')
+    loop.watchdog.command_controller_lost('legs')
     loop.hardware.body.q[:] = 0.5
     loop.step()
     assert loop.safe_state.reason == 'stopped'
@@ -313,7 +370,7 @@ def test_what_cannot_be_meant_is_not_mixed_in(bad: float) -> None:
 
     controller.act = act
     loop.step()
-    assert 'cannot be meant' in loop.safe_state.reason
+    assert 'implausible' in loop.safe_state.reason
     assert commands(loop)[-1] == 0.0
 
 
@@ -333,7 +390,7 @@ class Placed(Scripted):
         return True
 
 
-def start_beside(loop: GuardedLoop, controller: SimpleController) -> ControllerHost:
+def start_beside(loop: ControlLoop, controller: SimpleController) -> ControllerHost:
     """Controllers that are started and have never had the robot."""
     body, dt = loop.hardware.body, loop.hardware.time_step
     host = ControllerHost([ManagedController('two', controller)], body, dt, io.StringIO())
@@ -354,7 +411,7 @@ def test_a_swap_that_comes_too_late_does_not_take_place() -> None:
     assert 'the button' in str(transition.error)
     assert transition.winner is transition.old
     assert loop.transition is None
-    assert transition.cleared.wait(10.0)
+    transition.clean_up.join(10.0)
 
 
 def test_a_restart_in_the_middle_of_a_swap_gets_what_it_needs() -> None:
@@ -362,11 +419,11 @@ def test_a_restart_in_the_middle_of_a_swap_gets_what_it_needs() -> None:
     loop = make_loop(Scripted(), state_action='ignore')
     loop.step()
     driving = []
-    swap = HotSwap(loop, 1.0, driving=lambda *hosts: driving.append(hosts))
+    swap = HotSwap(loop, 1.0, on_hosts_changed=lambda *hosts: driving.append(hosts))
     transition = swap.begin([ManagedController('two', Placed())])
     for _ in range(3):
         loop.step()
-    assert transition.has_begun
+    assert transition.state is SwapState.BLENDING
     loop.request_safe_state('the button')
     loop.step()
     new = start_beside(loop, Placed())
@@ -377,7 +434,7 @@ def test_a_restart_in_the_middle_of_a_swap_gets_what_it_needs() -> None:
     assert set(loop.hardware.request.outputs.values()) == {StateFlag.JOINT_DISPLACEMENT}
     modes = {joint.actuation_mode for joint in loop.hardware.body.joints}
     assert modes == {StateFlag.JOINT_DISPLACEMENT}
-    assert transition.cleared.wait(10.0)
+    transition.clean_up.join(10.0)
     # Nobody is told that the old ones have the robot again.
     assert driving == [(transition.old, transition.new)]
 
