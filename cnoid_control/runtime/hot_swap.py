@@ -313,7 +313,7 @@ class HotSwap:
         loop: ControlLoop,
         duration: float = 0.3,
         holding: SafeStateParameters | None = None,
-        on_hosts_changed: Callable[..., None] | None = None,
+        on_hosts_changed: Callable[..., None] = lambda *hosts: None,
         on_abort: Callable[[CnoidControlError], None] = lambda error: None,
     ) -> None:
         """Attach to a loop.
@@ -323,11 +323,11 @@ class HotSwap:
             duration: blend time [s].
             holding: how joints are held whose command channel changes.
             on_hosts_changed: told the hosts that may have the robot, when a swap begins and when
-                it ends; where None, the loop, which watches the devices that they read.
+                it ends.
             on_abort: told why, in any thread, when new controllers do not keep the robot.
         """
         self.duration = duration
-        self.on_hosts_changed = on_hosts_changed or loop.watch_devices_of
+        self.on_hosts_changed = on_hosts_changed
         self.on_abort = on_abort
         self._loop = loop
         self._holding = holding or SafeStateParameters()

@@ -169,17 +169,28 @@ def test_summary_for_people(capsys):
     assert 'max_joint_error' in text
 
 
-def test_real_time_takes_its_time(capsys):
+@pytest.fixture
+def patient(root, tmp_path):
+    """Return a config of SR1's hold for which a busy machine is no fault."""
+    text = (root / 'config' / 'sr1_pd.yaml').read_text()
+    path = tmp_path / 'patient.yaml'
+    path.write_text(
+        text.replace('    hardware:', '    watchdog: {control_time: 10.0}\n    hardware:')
+    )
+    return path
+
+
+def test_real_time_takes_its_time(capsys, patient):
     """The run is not faster than the clock."""
-    _, summary = run(capsys, 'sr1_pd', '--duration', '0.3', '--real-time')
+    _, summary = run(capsys, str(patient), '--duration', '0.3', '--real-time')
     assert summary['real_time_factor'] <= 1.05
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_ends_the_run_properly(tmp_path, number):
+def test_interrupt_ends_the_run_properly(tmp_path, patient, number):
     """Ctrl-C: stop() is called, the log and the summary are written, the status is 0."""
     log, plot = tmp_path / 'x.mcap', tmp_path / 'x.png'
-    words = ['run', 'sr1_pd', '--real-time', '--json', '--log', str(log), '--plot', str(plot)]
+    words = ['run', str(patient), '--real-time', '--json', '--log', str(log), '--plot', str(plot)]
     command = [sys.executable, '-m', 'cnoid_control.cli.main', *words]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=Path.cwd(), env=os.environ.copy()

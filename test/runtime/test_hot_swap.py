@@ -16,6 +16,7 @@ from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 DURATION = 0.1
 TICKS = 10
@@ -92,7 +93,8 @@ class Rig:
     """Loop on a fake robot with one controller, stepped by hand."""
 
     def __init__(self, controller: SimpleController) -> None:
-        self.loop = fake_loop(controller)
+        # A busy machine is no fault here.
+        self.loop = fake_loop(controller, watchdog=WatchdogParameters(control_time=10.0))
         self.hardware = self.loop.hardware
         self.swap = HotSwap(self.loop, DURATION, SafeStateParameters(kp=10.0, kd=1.0))
         self.loop.open()
@@ -344,3 +346,55 @@ def test_what_was_asked_for_cannot_be_changed_in_a_tick() -> None:
     assert rig.loop.host.request().outputs == dict.fromkeys(
         ('arm0', 'arm1'), StateFlag.JOINT_TORQUE
     )
+
+
+def test_a_reset_while_new_ones_are_brought_up_refuses_them() -> None:
+    """A swap from controllers that do not have the robot any more does not begin."""
+    rig = Rig(Constant(1.0))
+    rig.steps(1)
+    third = ControllerHost(
+        [ManagedController('third', Constant(5.0))], rig.hardware.body, 0.01, rig.loop.host.os
+    )
+    third.configure()
+    third.initialize(standby=True)
+    third.start()
+    transition = rig.swap.begin(
+        [ManagedController('new', Constant(3.0))], precondition=lambda: rig.loop.restart(third)
+    )
+    assert rig.steps(2) == [5.0, 5.0]
+    assert transition.state is SwapState.ABORTED
+    assert rig.loop.host is third
+
+
+def test_no_swap_begins_when_the_run_has_ended() -> None:
+    """The new controllers are stopped again, and nobody waits for a tick."""
+    rig = Rig(Constant(1.0))
+    new = Constant(3.0)
+    with pytest.raises(SwapFailed, match='the run has ended'):
+        rig.swap.begin([ManagedController('new', new)], precondition=rig.loop.close)
+    assert new.calls[-2:] == ['stop', 'unconfigure']
+    assert rig.loop.transition is None
+
+
+def test_states_of_a_swap_follow_each_other() -> None:
+    """What has ended neither begins nor ends again."""
+    rig = Rig(Constant(1.0))
+    transition = rig.begin(Constant(3.0))
+    rig.steps(TICKS)
+    assert transition.state is SwapState.DONE
+    transition.abort(SwapFailed('new', 'too late'))
+    assert transition.state is SwapState.DONE
+    assert transition.error is None
+    with pytest.raises(RuntimeError, match='cannot become'):
+        transition.prepare()
+
+
+def test_the_devices_of_both_are_watched_while_two_are_called() -> None:
+    """From the first good tick on, and those of the winner alone afterwards."""
+    rig = Rig(Constant(1.0))
+    watched: list[tuple[ControllerHost, ...]] = []
+    rig.loop.watch_devices_of = lambda *hosts: watched.append(hosts)
+    transition = rig.begin(Constant(3.0))
+    assert watched == []
+    rig.steps(TICKS + 1)
+    assert watched == [(transition.old, transition.new), (transition.new,)]

@@ -226,6 +226,24 @@ def test_an_endless_loop_is_left_behind_too() -> None:
     assert set(commands(loop)[2:]) == {0.0}
 
 
+def test_messages_that_fail_do_not_keep_the_robot_from_its_command() -> None:
+    """A take-over goes on whatever is raised by those who are told of it."""
+    release = threading.Event()
+    loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_time=0.02)
+
+    def fail(*values) -> None:
+        raise ValueError('the log is gone')
+
+    loop.safe_state._report = loop.watchdog._report = fail
+    loop.host.os = None
+    run = Run(loop)
+    wait_for(lambda: loop.safe_state.is_engaged)
+    run.wait_for_ticks(5)
+    release.set()
+    run.end()
+    assert set(commands(loop)[2:]) == {0.0}
+
+
 @pytest.mark.parametrize('action', ['warn', 'ignore'])
 def test_hangs_may_be_reported_only(action: str) -> None:
     """With a warning, or without a watch, a slow controller keeps the robot."""

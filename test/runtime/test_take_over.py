@@ -34,7 +34,7 @@ def test_stress(stress) -> None:
 
 def test_the_stress_finds_a_broken_close(stress, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where both sides may win a call, threads meet on the robot."""
-    monkeypatch.setattr(Call, 'close', lambda call: call._lock.acquire(False) or True)
+    monkeypatch.setattr(Call, 'close', lambda call: call.lock.acquire(False) or True)
     figures = stress.TakeOvers(20).run()
     assert not figures.is_clean
 

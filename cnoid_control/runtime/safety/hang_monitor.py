@@ -15,43 +15,48 @@ processor, until the process ends.
 from __future__ import annotations
 
 import threading
-import time
-from _thread import allocate_lock
+from _thread import LockType, allocate_lock
 from collections.abc import Callable
+from operator import itemgetter
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cnoid_control.runtime.controller_host import ControllerHost
 
 
-class Call:
+class Call(tuple):
     """One call of controllers' code; whoever closes it owns the robot.
 
+    It is a tuple of what the attributes name, and made so: one is made in every tick.
+
     Attributes:
+        lock: taken by whoever closes the call.
         host: the controllers.
         name: method that is called, for messages.
         in_tick: whether it is part of a tick, which its loser leaves unfinished.
         since: when it began, steady clock [s].
     """
 
-    __slots__ = ('_lock', 'host', 'in_tick', 'name', 'since')
-
-    def __init__(self, host: ControllerHost, name: str, in_tick: bool) -> None:
-        """Begin now."""
-        self.host = host
-        self.name = name
-        self.in_tick = in_tick
-        self._lock = allocate_lock()
-        self.since = time.monotonic()
+    lock: LockType = property(itemgetter(0))  # type: ignore[assignment]
+    host: ControllerHost = property(itemgetter(1))  # type: ignore[assignment]
+    name: str = property(itemgetter(2))  # type: ignore[assignment]
+    in_tick: bool = property(itemgetter(3))  # type: ignore[assignment]
+    since: float = property(itemgetter(4))  # type: ignore[assignment]
 
     def close(self) -> bool:
         """Close the call: True for exactly one caller, who owns the robot from then on."""
-        return self._lock.acquire(False)
+        return self.lock.acquire(False)
 
     @property
     def is_closed(self) -> bool:
         """Whether somebody has closed it."""
-        return self._lock.locked()
+        return self.lock.locked()
+
+
+def begin_call(host: ControllerHost, name: str, in_tick: bool) -> Call:
+    """Call that begins now."""
+    return Call((allocate_lock(), host, name, in_tick, monotonic()))
 
 
 class Abandoned(BaseException):
@@ -135,7 +140,7 @@ class HangMonitor:
             call = self.call
             if call is None or call is reported or call.is_closed:
                 continue
-            age = time.monotonic() - call.since
+            age = monotonic() - call.since
             if age < self.limit:
                 left -= age
                 continue

@@ -150,10 +150,10 @@ class SafeState:
         self.reason = reason or 'stopped'
         self.is_pause = pause
         self.entries += 1
+        self.is_engaged = self.is_active = True
         # What fades, where states are missing already, is what was sent last.
         effort = self.parameters.estop_effort if estop else self.parameters.effort
         self._safe.capture(effort, self._commands)
-        self.is_engaged = self.is_active = True
         self._report(self.reason)
 
     def reset(self) -> bool:

@@ -20,6 +20,7 @@ from cnoid_control.ros.node.mailboxes import MailboxBridge
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 DT = 0.005
 
@@ -32,7 +33,9 @@ class Robot:
         hardware = KinematicHardware(make_arm(), KinematicParameters(), DT)
         managed = ManagedController('arm', controller, options)
         self.body = hardware.body
-        self.loop = wire_loop(hardware, ControllerHost([managed], hardware.body, DT))
+        host = ControllerHost([managed], hardware.body, DT)
+        # A busy machine is no fault here.
+        self.loop = wire_loop(hardware, host, watchdog=WatchdogParameters(control_time=10.0))
         self._runner = threading.Thread(target=self.loop.run, kwargs={'real_time': True})
         self._runner.start()
         assert spin_until(lambda: self.loop.tick > 0)

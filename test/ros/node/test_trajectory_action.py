@@ -23,6 +23,7 @@ from cnoid_control.ros.node.trajectory_action import TrajectoryInterface
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 DT = 0.002
 NAMES = ['joint0', 'joint1']
@@ -49,7 +50,9 @@ class Client:
         hardware = KinematicHardware(two_joint_body(), KinematicParameters(), DT)
         self.body = hardware.body
         managed = ManagedController('trajectory', TrajectoryController(), {'actuators': 'servo'})
-        self.loop = wire_loop(hardware, ControllerHost([managed], hardware.body, DT))
+        host = ControllerHost([managed], hardware.body, DT)
+        # A busy machine is no fault here.
+        self.loop = wire_loop(hardware, host, watchdog=WatchdogParameters(control_time=10.0))
         self._runner = threading.Thread(target=self.loop.run, kwargs={'real_time': True})
         self._runner.start()
         assert spin_until(lambda: self.loop.tick > 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 
 import pytest
@@ -128,6 +129,28 @@ def test_the_emergency_stop_has_no_fallback() -> None:
         time.sleep(0.0005)
     assert fallback.ticks == 0
     assert last(loop) == 0.0
+
+
+def test_one_that_comes_up_too_late_is_stopped() -> None:
+    """When the safe state is over by then, or has begun again, it does not get the robot."""
+    made, may_start = threading.Event(), threading.Event()
+
+    class Slow(Constant):
+        def start(self) -> bool:
+            made.set()
+            return may_start.wait(20.0)
+
+    fallback = Slow(5.0)
+    loop = make_loop(fallback)
+    loop.step()
+    loop.safe_state.enter('because')
+    loop.step()
+    assert made.wait(20.0)
+    loop.safe_state.reset()
+    loop.step()
+    may_start.set()
+    step_until(loop, lambda: fallback.stops == 1)
+    assert loop.fallback.host is None
 
 
 def test_the_configuration_names_it() -> None:

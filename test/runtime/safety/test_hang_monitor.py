@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor
+from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 
 LIMIT = 0.02
 HOST = SimpleNamespace()
@@ -15,7 +15,7 @@ HOST = SimpleNamespace()
 
 def begin(monitor: HangMonitor) -> Call:
     """Begin a call that the monitor sees."""
-    monitor.call = Call(HOST, 'control', True)
+    monitor.call = begin_call(HOST, 'control', True)
     return monitor.call
 
 
@@ -48,7 +48,7 @@ def try_to_close(call: Call, won: list[bool]) -> None:
 def test_a_call_is_closed_once() -> None:
     """Of many who try at once, exactly one closes it."""
     for _ in range(200):
-        call = Call(HOST, 'control', True)
+        call = begin_call(HOST, 'control', True)
         won: list[bool] = []
         threads = [threading.Thread(target=try_to_close, args=(call, won)) for _ in range(4)]
         for thread in threads:
@@ -124,7 +124,7 @@ def test_who_was_left_behind_stops_its_own_controllers() -> None:
     """And nothing else."""
     stopped = []
     host = SimpleNamespace(stop_abandoned=lambda: stopped.append('host'))
-    lost = Abandoned(Call(host, 'control', True))
+    lost = Abandoned(begin_call(host, 'control', True))
     assert not isinstance(lost, Exception), 'no handler of ordinary errors may catch it'
     lost.clean_up()
     assert stopped == ['host']
