@@ -28,6 +28,14 @@ CONTROLLERS: list[str] = [
     'trajectory = cnoid_control.controllers.trajectory:TrajectoryController',
 ]
 
+# The shipped kinds of hardware: entry-point name = module:HardwareKind.
+HARDWARE = [
+    'kinematic = cnoid_control.hardware.kinematic:KINEMATIC',
+    'mujoco = cnoid_control.hardware.mujoco:MUJOCO',
+    'replay = cnoid_control.hardware.replay:REPLAY',
+    'ros2_control = cnoid_control.ros.robot.kind:ROS2_CONTROL',
+]
+
 SCRIPTS = [
     'cnoid_control = cnoid_control.cli.main:main',
     'cnoid_control_mujoco = cnoid_control.ros.sim.node:main',
@@ -142,6 +150,10 @@ setup(
     python_requires='>=3.10',
     install_requires=CORE,
     extras_require=EXTRAS,
-    entry_points={'console_scripts': SCRIPTS, 'cnoid_control.controllers': CONTROLLERS},
+    entry_points={
+        'console_scripts': SCRIPTS,
+        'cnoid_control.controllers': CONTROLLERS,
+        'cnoid_control.hardware': HARDWARE,
+    },
     zip_safe=False,
 )

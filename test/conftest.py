@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, settings
 
 from cnoid_control.ros.transport import reserved_domain, stay_on_this_machine
 
+# Fixtures that several rooms' tests need.
+pytest_plugins = ['ros_fixtures']
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run, few of them; `make fuzz` looks for others, for longer.

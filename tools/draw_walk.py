@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cnoid_control.hardware.mujoco.picture import View, save_picture
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
-from cnoid_control.viewer.camera import Camera
-from cnoid_control.viewer.picture import save_picture
 
 MOMENTS = (3.3, 5.65, 8.0, 10.35)
 OUT = Path(__file__).resolve().parent.parent / 'docs' / 'images' / 'sr1_walk.png'
@@ -31,8 +30,8 @@ def main(path: Path) -> None:
         bodies.append(body)
     loop.close()
     path.parent.mkdir(parents=True, exist_ok=True)
-    camera = Camera((6.2, -1.6, 1.9), (0.25, 1.24, 0.74), field_of_view=0.31, size=(420, 900))
-    save_picture(path, bodies, camera)
+    view = View((6.2, -1.6, 1.9), (0.25, 1.24, 0.74), field_of_view=0.31, size=(420, 900))
+    save_picture(path, bodies, view)
 
 
 if __name__ == '__main__':

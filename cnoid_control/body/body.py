@@ -46,7 +46,7 @@ def _joint_array(name: str) -> Any:
     array in their stead.
     """
 
-    def put(body: BodyMotion, value: object) -> None:
+    def put(body: Body, value: object) -> None:
         array = body.joint_arrays[name][: body.tree.num_joints]
         try:
             numbers = np.asarray(value, dtype=float)
@@ -67,13 +67,46 @@ def cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.array((b * z - c * y, c * x - a * z, a * y - b * x))
 
 
-class BodyMotion:
-    """The half of a body that moves: joint arrays, root, and where its links are.
+DeviceT = TypeVar('DeviceT', bound=Device)
+
+
+@dataclass(frozen=True)
+class BodyState:
+    """Copy of everything that moves: joint arrays, root motion and external wrenches."""
+
+    joints: dict[str, np.ndarray]
+    root_q: np.ndarray
+    root_motion: np.ndarray
+    root_acceleration: np.ndarray
+    external_wrenches: np.ndarray
+
+
+class Body:
+    """A robot model with its state.
+
+    The state lives in arrays, one element per joint in joint-id order; links are views on them.
+    Forward kinematics are run by `calc_forward_kinematics`; the poses and velocities
+    of links are the results of the last run.
 
     Attributes:
         tree: links and pinocchio model, shared by clones.
         model, data: pinocchio's model and the results of its last call.
-        joint_arrays, configuration, root_q, root_motion, external_wrenches, q, ...: see `Body`.
+        q: joint displacements [rad] or [m], shape (num_joints,).
+        dq: joint velocities [rad/s] or [m/s].
+        ddq: joint accelerations [rad/s^2] or [m/s^2].
+        u: joint efforts [N m] or [N].
+        q_target, dq_target: commanded displacements and velocities.
+        kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
+        q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
+        joint_arrays: the arrays by name, with the virtual joints behind the joints.
+        configuration: root_q and the displacements of all joints in one array.
+        root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
+            view to read from, set the pose through `root_link`.
+        root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).
+        external_wrenches: force [N] and torque about the world origin [N m] on each link, world
+            axes, shape (num_links, 6).
+        devices: devices on its links, sorted by link.
+        joint_groups: sets of joints by name.
     """
 
     q: np.ndarray = _joint_array('q')
@@ -92,13 +125,30 @@ class BodyMotion:
     u_lower: np.ndarray = _joint_array('u_lower')
     u_upper: np.ndarray = _joint_array('u_upper')
 
-    def __init__(self, tree: KinematicTree) -> None:
-        """Start at zero: the body puts itself into its initial posture."""
-        self.tree = tree
-        self.model = tree.model
+    def __init__(self, description: BodyDescription | KinematicTree, name: str = '') -> None:
+        """Build a body in its initial posture.
+
+        Args:
+            description: the model, or the tree of a body to share it with.
+            name: name of this robot; the model's name where empty.
+
+        Raises:
+            ModelError: the description is not a robot.
+        """
+        if isinstance(description, BodyDescription):
+            description = KinematicTree(description)
+        self.tree = description
+        self.model = self.tree.model
         self.data = self.model.createData()
         self._com = np.zeros(3)
         self._make_arrays()
+        self.name = name or self.model_name
+        self._make_links()
+        self._make_devices()
+        moving = [joint for joint in self.joints if joint.joint_type.has_displacement]
+        self.joint_groups = {'all': JointGroup('all', moving)}
+        self.initialize_position()
+        self.initialize_state()
 
     def _make_arrays(self) -> None:
         tree = self.tree
@@ -143,233 +193,6 @@ class BodyMotion:
         # World values set by hand on links other than the root; the next kinematics drops them.
         self._overrides: dict[tuple[int, str], np.ndarray] = {}
 
-    def pin_q(self) -> np.ndarray:
-        """Pinocchio's configuration vector [root position, quaternion x y z w, joints], current.
-
-        The vector is the body's own and changes with it; copy it to keep it.
-        """
-        self._update_pin_state()
-        return self._pin_q
-
-    def pin_v(self) -> np.ndarray:
-        """Pinocchio's velocity vector [root linear, root angular (root axes), joints], current."""
-        self._update_pin_state()
-        return self._pin_v
-
-    def pin_a(self) -> np.ndarray:
-        """Pinocchio's acceleration vector (spatial, root axes, then joints), current."""
-        return self.pin_acceleration(self._root_acceleration[0])
-
-    def pin_acceleration(self, root_dv: np.ndarray) -> np.ndarray:
-        """As `pin_a`, with another acceleration of the root's origin [m/s^2], world axes."""
-        ddq = self.joint_arrays['ddq']
-        tree = self.tree
-        if self._has_mimics:
-            ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
-        ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
-        v, w = self.root_motion
-        self._pin_a[:3] = (root_dv - cross(w, v)) @ self._root_R
-        self._pin_a[3:6] = self._root_acceleration[1] @ self._root_R
-        return self._pin_a
-
-    def _update_pin_state(self) -> None:
-        if self._has_mimics:
-            self._move_mimics()
-        self._turn_root_motion(self._root_R, self._root_v)
-        self._pack(*self._pack_arguments)
-
-    def _move_mimics(self) -> None:
-        q, dq = self.joint_arrays['q'], self.joint_arrays['dq']
-        tree = self.tree
-        q[tree.mimic_slots] = tree.mimic_multipliers * q[tree.mimicked_slots] + tree.mimic_offsets
-        dq[tree.mimic_slots] = tree.mimic_multipliers * dq[tree.mimicked_slots]
-
-    def calc_forward_kinematics(self, velocity: bool = False, acceleration: bool = False) -> None:
-        """Find where all links are (and how they move) from the root and the joints.
-
-        Args:
-            velocity: find v and w too, from the root's v and w and dq.
-            acceleration: find v, w, dv and dw too, from the root's dv and dw and ddq as well.
-        """
-        if self._overrides:
-            self._overrides.clear()
-        if self._has_mimics:
-            self._move_mimics()
-        self._turn_root_motion(self._root_R, self._root_v)
-        self._pack(*self._pack_arguments)
-        if acceleration:
-            forward_kinematics(*self._velocity_arguments, self.pin_a())
-        elif velocity:
-            forward_kinematics(*self._velocity_arguments)
-        else:
-            forward_kinematics(*self._position_arguments)
-
-    @property
-    def mass(self) -> float:
-        """Total mass [kg]."""
-        return self.tree.mass
-
-    def calc_center_of_mass(self) -> np.ndarray:
-        """Centre of mass in the world [m], shape (3,), at the last forward kinematics."""
-        self._com = center_of_mass(*self._com_arguments)
-        return self._com
-
-    @property
-    def center_of_mass(self) -> np.ndarray:
-        """Centre of mass that `calc_center_of_mass` found last [m], shape (3,)."""
-        return self._com
-
-    def calc_total_momentum(self, about: str = 'world') -> tuple[np.ndarray, np.ndarray]:
-        """Momentum of the whole body at the last forward kinematics with velocity.
-
-        Args:
-            about: point that the angular momentum is about: 'world' for the world origin, as
-                Choreonoid does, 'root' for the origin of the root link, 'com' for the centre of
-                mass.
-
-        Returns:
-            Momentum [kg m/s] and angular momentum [kg m^2/s], world axes, shape (3,) each.
-
-        Raises:
-            ValueError: `about` is none of these.
-        """
-        if about not in MOMENTUM_POINTS:
-            raise ValueError(f'about is {about!r}; {choices(MOMENTUM_POINTS)}')
-        momentum = pin.computeCentroidalMomentum(self.model, self.data)
-        linear, angular = momentum.linear.copy(), momentum.angular.copy()
-        if about == 'com':
-            return linear, angular
-        arm = self.data.com[0] - (self.root_q[:3] if about == 'root' else 0.0)
-        return linear, angular + cross(arm, linear)
-
-    # --- what links ask for -------------------------------------------------------------------
-
-    def link_placement(self, index: int) -> pin.SE3:
-        """Pose of a link in the world at the last forward kinematics."""
-        placement = self.tree.placements[index]
-        carrier = self.data.oMi[self.tree.pin_joints[index]]
-        return carrier if placement is None else carrier * placement
-
-    def link_position(self, index: int) -> np.ndarray:
-        """Origin of a link in the world [m]; a writable view for the root."""
-        if index == 0:
-            return self.root_q[:3]
-        if (index, 'p') in self._overrides:
-            return self._overrides[index, 'p']
-        return self.link_placement(index).translation.copy()
-
-    def link_rotation(self, index: int) -> np.ndarray:
-        """Axes of a link in the world, read only."""
-        if index == 0:
-            rotation = self._root_R.view()
-        elif (index, 'R') in self._overrides:
-            rotation = self._overrides[index, 'R'].view()
-        else:
-            rotation = self.link_placement(index).rotation.copy()
-        rotation.flags.writeable = False
-        return rotation
-
-    def link_motion(self, index: int, name: str) -> np.ndarray:
-        """v, w, dv or dw of a link, world axes; a writable view for the root."""
-        row = 0 if name.endswith('v') else 1
-        rate = name.startswith('d')
-        if index == 0:
-            return self._root_acceleration[row] if rate else self.root_motion[row]
-        if (index, name) in self._overrides:
-            return self._overrides[index, name]
-        joint = self.tree.pin_joints[index]
-        placement = self.tree.placements[index] or pin.SE3.Identity()
-        get = pin.getFrameClassicalAcceleration if rate else pin.getFrameVelocity
-        motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
-        return motion.angular if row else motion.linear
-
-    def set_root_axes(self, R: np.ndarray) -> None:
-        """Take the root's axes from an array of a simulator, which may change it later.
-
-        For simulators, which write `root_q` themselves; everybody else sets `root_link.R`.
-        """
-        self._root_R = R
-
-    def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
-        """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""
-        array = np.array(value, dtype=float)
-        expected = (3, 3) if name == 'R' else (3,)
-        if array.shape != expected:
-            raise ValueError(
-                f'{self.tree.links[index].name}.{name} needs shape {expected}, got {array.shape}'
-            )
-        if index != 0:
-            self._overrides[index, name] = array
-        elif name == 'R':
-            self._root_R = array
-            self.root_q[3:] = pin.Quaternion(array).coeffs()
-        elif name == 'p':
-            self.root_q[:3] = array
-        else:
-            self.link_motion(0, name)[:] = array
-
-
-DeviceT = TypeVar('DeviceT', bound=Device)
-
-
-@dataclass(frozen=True)
-class BodyState:
-    """Copy of everything that moves: joint arrays, root motion and external wrenches."""
-
-    joints: dict[str, np.ndarray]
-    root_q: np.ndarray
-    root_motion: np.ndarray
-    root_acceleration: np.ndarray
-    external_wrenches: np.ndarray
-
-
-class Body(BodyMotion):
-    """A robot model with its state.
-
-    The state lives in arrays, one element a joint in joint-id order; links are views on them.
-    Forward kinematics are run by `calc_forward_kinematics`; what links say of their place in the
-    world is the result of the last run.
-
-    Attributes:
-        q: joint displacements [rad] or [m], shape (num_joints,).
-        dq: joint velocities [rad/s] or [m/s].
-        ddq: joint accelerations [rad/s^2] or [m/s^2].
-        u: joint efforts [N m] or [N].
-        q_target, dq_target: commanded displacements and velocities.
-        kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
-        q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
-        joint_arrays: the arrays by name, with the virtual joints behind the joints.
-        configuration: root_q and the displacements of all joints in one array.
-        root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
-            view to read from, set the pose through `root_link`.
-        root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).
-        external_wrenches: force [N] and torque about the world origin [N m] on each link, world
-            axes, shape (num_links, 6).
-        devices: what it carries, sorted by link.
-        joint_groups: sets of joints by name.
-    """
-
-    def __init__(self, description: BodyDescription | KinematicTree, name: str = '') -> None:
-        """Build a body in its initial posture.
-
-        Args:
-            description: the model, or the tree of a body to share it with.
-            name: name of this robot; the model's name where empty.
-
-        Raises:
-            ModelError: the description is not a robot.
-        """
-        if isinstance(description, BodyDescription):
-            description = KinematicTree(description)
-        super().__init__(description)
-        self.name = name or self.model_name
-        self._make_links()
-        self._make_devices()
-        moving = [joint for joint in self.joints if joint.joint_type.has_displacement]
-        self.joint_groups = {'all': JointGroup('all', moving)}
-        self.initialize_position()
-        self.initialize_state()
-
     def _make_links(self) -> None:
         tree = self.tree
         self.links = [
@@ -402,7 +225,7 @@ class Body(BodyMotion):
             device.index = index
             self.devices.append(device)
 
-    # --- what it consists of ------------------------------------------------------------------
+    # --- links, joints and devices ------------------------------------------------------------
 
     @property
     def description(self) -> BodyDescription:
@@ -595,6 +418,173 @@ class Body(BodyMotion):
                 twin.add_joint_group(name, group.joint_names)
         twin.restore_state(self.save_state())
         return twin
+
+    # --- kinematics ---------------------------------------------------------------------------
+
+    def pin_q(self) -> np.ndarray:
+        """Pinocchio's configuration vector [root position, quaternion x y z w, joints], current.
+
+        The vector is the body's own and changes with it; copy it to keep it.
+        """
+        self._update_pin_state()
+        return self._pin_q
+
+    def pin_v(self) -> np.ndarray:
+        """Pinocchio's velocity vector [root linear, root angular (root axes), joints], current."""
+        self._update_pin_state()
+        return self._pin_v
+
+    def pin_a(self) -> np.ndarray:
+        """Pinocchio's acceleration vector (spatial, root axes, then joints), current."""
+        return self.pin_acceleration(self._root_acceleration[0])
+
+    def pin_acceleration(self, root_dv: np.ndarray) -> np.ndarray:
+        """As `pin_a`, with another acceleration of the root's origin [m/s^2], world axes."""
+        ddq = self.joint_arrays['ddq']
+        tree = self.tree
+        if self._has_mimics:
+            ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
+        ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
+        v, w = self.root_motion
+        self._pin_a[:3] = (root_dv - cross(w, v)) @ self._root_R
+        self._pin_a[3:6] = self._root_acceleration[1] @ self._root_R
+        return self._pin_a
+
+    def _update_pin_state(self) -> None:
+        if self._has_mimics:
+            self._move_mimics()
+        self._turn_root_motion(self._root_R, self._root_v)
+        self._pack(*self._pack_arguments)
+
+    def _move_mimics(self) -> None:
+        q, dq = self.joint_arrays['q'], self.joint_arrays['dq']
+        tree = self.tree
+        q[tree.mimic_slots] = tree.mimic_multipliers * q[tree.mimicked_slots] + tree.mimic_offsets
+        dq[tree.mimic_slots] = tree.mimic_multipliers * dq[tree.mimicked_slots]
+
+    def calc_forward_kinematics(self, velocity: bool = False, acceleration: bool = False) -> None:
+        """Find where all links are (and how they move) from the root and the joints.
+
+        Args:
+            velocity: find v and w too, from the root's v and w and dq.
+            acceleration: find v, w, dv and dw too, from the root's dv and dw and ddq as well.
+        """
+        if self._overrides:
+            self._overrides.clear()
+        if self._has_mimics:
+            self._move_mimics()
+        self._turn_root_motion(self._root_R, self._root_v)
+        self._pack(*self._pack_arguments)
+        if acceleration:
+            forward_kinematics(*self._velocity_arguments, self.pin_a())
+        elif velocity:
+            forward_kinematics(*self._velocity_arguments)
+        else:
+            forward_kinematics(*self._position_arguments)
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return self.tree.mass
+
+    def calc_center_of_mass(self) -> np.ndarray:
+        """Centre of mass in the world [m], shape (3,), at the last forward kinematics."""
+        self._com = center_of_mass(*self._com_arguments)
+        return self._com
+
+    @property
+    def center_of_mass(self) -> np.ndarray:
+        """Centre of mass that `calc_center_of_mass` found last [m], shape (3,)."""
+        return self._com
+
+    def calc_total_momentum(self, about: str = 'world') -> tuple[np.ndarray, np.ndarray]:
+        """Momentum of the whole body at the last forward kinematics with velocity.
+
+        Args:
+            about: point that the angular momentum is about: 'world' for the world origin, as
+                Choreonoid does, 'root' for the origin of the root link, 'com' for the centre of
+                mass.
+
+        Returns:
+            Momentum [kg m/s] and angular momentum [kg m^2/s], world axes, shape (3,) each.
+
+        Raises:
+            ValueError: `about` is none of these.
+        """
+        if about not in MOMENTUM_POINTS:
+            raise ValueError(f'about is {about!r}; {choices(MOMENTUM_POINTS)}')
+        momentum = pin.computeCentroidalMomentum(self.model, self.data)
+        linear, angular = momentum.linear.copy(), momentum.angular.copy()
+        if about == 'com':
+            return linear, angular
+        arm = self.data.com[0] - (self.root_q[:3] if about == 'root' else 0.0)
+        return linear, angular + cross(arm, linear)
+
+    # --- access for links and simulators ------------------------------------------------------
+
+    def link_placement(self, index: int) -> pin.SE3:
+        """Pose of a link in the world at the last forward kinematics."""
+        placement = self.tree.placements[index]
+        carrier = self.data.oMi[self.tree.pin_joints[index]]
+        return carrier if placement is None else carrier * placement
+
+    def link_position(self, index: int) -> np.ndarray:
+        """Origin of a link in the world [m]; a writable view for the root."""
+        if index == 0:
+            return self.root_q[:3]
+        if (index, 'p') in self._overrides:
+            return self._overrides[index, 'p']
+        return self.link_placement(index).translation.copy()
+
+    def link_rotation(self, index: int) -> np.ndarray:
+        """Axes of a link in the world, read only."""
+        if index == 0:
+            rotation = self._root_R.view()
+        elif (index, 'R') in self._overrides:
+            rotation = self._overrides[index, 'R'].view()
+        else:
+            rotation = self.link_placement(index).rotation.copy()
+        rotation.flags.writeable = False
+        return rotation
+
+    def link_motion(self, index: int, name: str) -> np.ndarray:
+        """v, w, dv or dw of a link, world axes; a writable view for the root."""
+        row = 0 if name.endswith('v') else 1
+        rate = name.startswith('d')
+        if index == 0:
+            return self._root_acceleration[row] if rate else self.root_motion[row]
+        if (index, name) in self._overrides:
+            return self._overrides[index, name]
+        joint = self.tree.pin_joints[index]
+        placement = self.tree.placements[index] or pin.SE3.Identity()
+        get = pin.getFrameClassicalAcceleration if rate else pin.getFrameVelocity
+        motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
+        return motion.angular if row else motion.linear
+
+    def set_root_axes(self, R: np.ndarray) -> None:
+        """Take the root's axes from an array of a simulator, which may change it later.
+
+        For simulators, which write `root_q` themselves; everybody else sets `root_link.R`.
+        """
+        self._root_R = R
+
+    def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
+        """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""
+        array = np.array(value, dtype=float)
+        expected = (3, 3) if name == 'R' else (3,)
+        if array.shape != expected:
+            raise ValueError(
+                f'{self.tree.links[index].name}.{name} needs shape {expected}, got {array.shape}'
+            )
+        if index != 0:
+            self._overrides[index, name] = array
+        elif name == 'R':
+            self._root_R = array
+            self.root_q[3:] = pin.Quaternion(array).coeffs()
+        elif name == 'p':
+            self.root_q[:3] = array
+        else:
+            self.link_motion(0, name)[:] = array
 
     def __repr__(self) -> str:
         """Name and size."""

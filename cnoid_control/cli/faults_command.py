@@ -1,4 +1,4 @@
-"""`cnoid_control faults`: breaks things while SR1 stands, and tells what came of it."""
+"""`cnoid_control faults`: injects faults while SR1 stands, and shows the fault table."""
 
 from __future__ import annotations
 
@@ -11,25 +11,9 @@ from pathlib import Path
 from cnoid_control.cli.command import Command
 from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.faults.table import FaultResult, to_json, to_markdown, try_again
+from cnoid_control.faults.table import FaultResult, run_row, to_json, to_markdown
 
 WHERE = ('embedded', 'dds')
-
-
-class UnknownFault(CnoidControlError):
-    """A fault that does not exist."""
-
-    def __init__(self, name: str, known: list[str]) -> None:
-        """Name it and those that exist."""
-        super().__init__(f'unknown fault {name!r}; {choices(known)}')
-
-
-class NoRos(CnoidControlError):
-    """Faults between processes without ROS."""
-
-    def __init__(self, error: ImportError) -> None:
-        """Name what cannot be imported."""
-        super().__init__(f'faults through DDS need ROS 2: {error}')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
-    """The faults by name, each with what injects it."""
+    """The faults, each with its name and the function that injects it."""
     # Physics and ROS are imported here so that the other commands start quickly.
     from cnoid_control.faults.embedded import EMBEDDED_FAULTS, run_embedded
 
@@ -56,9 +40,10 @@ def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
         try:
             from cnoid_control.faults.dds import DDS_FAULTS, run_dds
         except ImportError as error:
+            message = f'faults through DDS need ROS 2: {error}'
             if where == 'dds':
-                raise NoRos(error) from error
-            print(f'only in this process: {NoRos(error)}', file=sys.stderr)
+                raise CnoidControlError(message) from error
+            print(f'only in this process: {message}', file=sys.stderr)
             return found
         found += [(fault.name, partial(run_dds, fault)) for fault in DDS_FAULTS]
     return found
@@ -67,19 +52,20 @@ def collect(where: str | None) -> list[tuple[str, Callable[[], FaultResult]]]:
 def select(
     faults: list[tuple[str, Callable[[], FaultResult]]], names: list[str]
 ) -> list[Callable[[], FaultResult]]:
-    """Those whose name contains one of the words; all where there is none.
+    """Faults whose name contains one of the words; all where no word is given.
 
     Raises:
-        UnknownFault: a word is in no name.
+        CnoidControlError: a word is in no name.
     """
     for name in names:
         if not any(name in known for known, _ in faults):
-            raise UnknownFault(name, sorted({known for known, _ in faults}))
+            listed = choices(sorted({known for known, _ in faults}))
+            raise CnoidControlError(f'unknown fault {name!r}; {listed}')
     return [run for known, run in faults if not names or any(name in known for name in names)]
 
 
 def run(args: argparse.Namespace) -> int:
-    """Inject the faults one after the other; 1 where one was not survived."""
+    """Inject the faults one after the other; returns 1 where one was not survived."""
     with StopOnInterrupt(_interrupt):
         results = list(_results(args))
     if args.json:
@@ -92,13 +78,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _interrupt() -> None:
-    # On its way out everything that was started is ended.
+    # The processes of the testbed are ended while this is raised through it.
     raise KeyboardInterrupt
 
 
 def _results(args: argparse.Namespace) -> Iterator[FaultResult]:
     for inject in select(collect(args.where), args.names):
-        result = try_again(inject)
+        result = run_row(inject)
         mark = 'survived' if result.survived else 'NOT SURVIVED'
         print(f'{result.fault} ({result.where}): {mark}', file=sys.stderr)
         yield result

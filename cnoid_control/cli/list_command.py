@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from cnoid_control.cli.command import Command
-from cnoid_control.hardware.registry import KINDS
+from cnoid_control.hardware.registry import hardware_kind, hardware_names
 from cnoid_control.plugin.exceptions import ControllerLoadError
 from cnoid_control.plugin.options import parse_option_string
 from cnoid_control.plugin.registry import controller_names, find_controller
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     sections = {
         'controllers': describe_controllers(),
         'configs': describe_configs(),
-        'hardware': {name: kind.description for name, kind in KINDS.items()},
+        'hardware': {name: hardware_kind(name).description for name in hardware_names()},
     }
     if args.json:
         print(json.dumps(sections))
@@ -80,10 +80,9 @@ def run(args: argparse.Namespace) -> int:
 def _show_graph(name: str, picture: str | None) -> int:
     from cnoid_control.controllers.composition.graph import draw_graph, graph_text
     from cnoid_control.controllers.composition.stage import make_stage
-    from cnoid_control.ros.node.parameters import NODE_KEYS
-    from cnoid_control.runtime.config import load_config
+    from cnoid_control.runtime.config import ROS_KEYS, load_config
 
-    config = load_config(name, passed_over=NODE_KEYS)
+    config = load_config(name, passed_over=ROS_KEYS)
     controller = config.controller_name
     options = config.options.get(controller, {})
     if isinstance(options, str):

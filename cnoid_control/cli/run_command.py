@@ -11,33 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.hardware.registry import KINDS, hardware_names, observable_devices
+from cnoid_control.hardware.registry import hardware_kind, hardware_names, observable_devices
 from cnoid_control.plugin.registry import instance_name
-from cnoid_control.ros.node.parameters import NODE_KEYS
-from cnoid_control.runtime.config import RunConfig, load_config, parse_value
+from cnoid_control.runtime.config import ROS_KEYS, RunConfig, load_config, parse_value
 
 if TYPE_CHECKING:
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.recorder import Recorder
-
-
-class InvalidOption(CnoidControlError):
-    """An --option that is not KEY=VALUE."""
-
-    def __init__(self, text: str) -> None:
-        """Show the option as it was given."""
-        super().__init__(f'--option {text!r} is not KEY=VALUE')
-
-
-class RosNotInstalled(CnoidControlError):
-    """A robot behind ROS was asked for where there is no ROS."""
-
-    def __init__(self, error: ImportError) -> None:
-        """Say what is missing."""
-        super().__init__(
-            f'--hardware ros2_control needs ROS 2: {error}; source an installation, or install '
-            "the wheels: pip install 'cnoid_control[ros]'"
-        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,9 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         help="time to run for [s]; where not given, the config's in a simulation",
     )
-    parser.add_argument(
-        '--real-time', action='store_true', help='at the pace of the clock on the wall'
-    )
+    parser.add_argument('--real-time', action='store_true', help='at the pace of the wall clock')
     parser.add_argument('--log', metavar='FILE.mcap', help='record the run into a log file')
     parser.add_argument('--plot', metavar='FILE.png', help='draw the run on one page')
     parser.add_argument(
@@ -79,11 +57,10 @@ def _seconds(text: str) -> float:
 
 
 def config_from_arguments(args: argparse.Namespace) -> RunConfig:
-    """Configuration with what the command line says put in.
+    """Configuration of the command line: the file, with its arguments put in.
 
     Raises:
-        InvalidOption: an option is not KEY=VALUE.
-        CnoidControlError: the configuration is wrong.
+        CnoidControlError: an option is not KEY=VALUE, or the configuration is wrong.
     """
     overrides: dict[str, Any] = {}
     if args.controller:
@@ -91,14 +68,14 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
     if args.hardware:
         overrides['hardware.type'] = args.hardware
     if args.option:
-        config = load_config(args.config, passed_over=NODE_KEYS)
+        config = load_config(args.config, passed_over=ROS_KEYS)
         controller = args.controller or config.parameters.controller
         for text in args.option:
             key, equals, value = text.partition('=')
             if not equals or not key:
-                raise InvalidOption(text)
+                raise CnoidControlError(f'--option {text!r} is not KEY=VALUE')
             overrides[f'{instance_name(controller)}.{key}'] = parse_value(value)
-    return load_config(args.config, overrides, NODE_KEYS)
+    return load_config(args.config, overrides, ROS_KEYS)
 
 
 def _from_here(controller: str) -> str:
@@ -114,7 +91,7 @@ def _from_here(controller: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run it and print the summary."""
+    """Run the controller and print the summary; returns 1 where the run failed."""
     # The parts of a run are imported here so that the other commands start quickly.
     from rich.console import Console
 
@@ -143,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(summary), flush=True)
     else:
         print_summary(summary, Console())
-    # Last, so that a picture that cannot be drawn costs nothing else.
+    # Last: a plot that cannot be drawn must not cost the summary.
     if plot is not None:
         plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
     return 1 if outcome.exit == 'failed' else 0
@@ -155,16 +132,19 @@ def _make_loop(config: RunConfig, detailed_trace: bool) -> ControlLoop:
     try:
         return make_loop(config, os=sys.stderr, detailed_trace=detailed_trace)
     except ImportError as error:
-        if KINDS[config.hardware_type].simulated:
+        if hardware_kind(config.hardware_type).is_simulated:
             raise
-        raise RosNotInstalled(error) from error
+        raise CnoidControlError(
+            f'--hardware ros2_control needs ROS 2: {error}; source an installation, or install '
+            "the wheels: pip install 'cnoid_control[ros]'"
+        ) from error
 
 
 def _duration(given: float | None, config: RunConfig) -> float:
     """Time to run for [s]; infinite for as long as the controllers and the robot go on."""
     if given is not None:
         return given
-    simulated = KINDS[config.hardware_type].simulated
+    simulated = hardware_kind(config.hardware_type).is_simulated
     return config.parameters.duration or math.inf if simulated else math.inf
 
 

@@ -117,7 +117,7 @@ def save_pictures(out: Path, body: Body, samples: list[Sample]) -> None:
         body: the robot in the posture that it was to hold.
         samples: what was seen.
     """
-    from cnoid_control.viewer.picture import save_picture
+    from cnoid_control.hardware.mujoco.picture import save_picture
 
     save_plot(out / 'demo.png', samples, body.q.copy(), expected_ankle_force(body))
     seen = body.clone()

@@ -1,29 +1,31 @@
-"""The fault table."""
+"""The fault table: one row per fault, and which of them were survived."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import Any
 
-ATTEMPTS = 3
-# Control periods in which the loop must have answered what it can see itself.
+MAX_ATTEMPTS = 3
+# Control periods within which the loop must have answered what it can see itself.
 MAX_PERIODS = 3
 
 
 @dataclass(frozen=True)
 class FaultResult:
-    """One fault and what came of it.
+    """One fault and its outcome.
 
     Attributes:
         fault: name of the fault.
         where: 'embedded' or 'dds'.
-        reaction_ms: time from when the fault could be told, by the thresholds in force, to the
-            first command that answers it [ms]; None where nothing had to be done.
-        survived: whether everything that must hold did.
+        reaction_ms: time from when the fault becomes detectable, by the thresholds in force, to
+            the first command that answers it [ms]; None where nothing had to be done.
+        survived: whether everything that must hold did, at the first attempt.
         outcome: one sentence on what happened.
-        periods: control periods that had begun by then, the one in which it could be told
-            included; None where they do not count.
+        periods: control periods that had begun by then, counting the one in which the fault
+            became detectable; None where they do not count.
+        attempts: how often the fault was injected.
     """
 
     fault: str
@@ -32,42 +34,61 @@ class FaultResult:
     survived: bool
     outcome: str
     periods: int | None = None
+    attempts: int = 1
 
 
-def try_again(run: Callable[[], FaultResult]) -> FaultResult:
-    """Inject a fault until it is survived, a few times at most; the outcome says how often.
+def run_row(inject: Callable[[], FaultResult]) -> FaultResult:
+    """Inject a fault; one that is not survived is injected again, to tell how often it happens.
 
-    A machine that is busy with other things stalls now and then for longer than the thresholds,
-    which is a fault of its own and not the one that was injected.
+    Only the first attempt counts: its figures and its verdict are the row's. Later attempts are
+    told in the outcome, because a machine that stalls for longer than the thresholds is a fault
+    of its own, which a reader wants to tell from a defect.
+
+    Args:
+        inject: injects the fault into a fresh testbed.
     """
-    failed: list[str] = []
-    result = run()
-    while not result.survived and len(failed) < ATTEMPTS - 1:
-        failed.append(result.outcome)
-        result = run()
-    if not failed:
-        return result
-    attempt = f'attempt {len(failed) + 1} of {ATTEMPTS}; before: {" / ".join(failed)}'
-    return replace(result, outcome=f'{result.outcome} ({attempt})')
+    first = inject()
+    if first.survived:
+        return first
+    later: list[FaultResult] = []
+    while len(later) < MAX_ATTEMPTS - 1 and not (later and later[-1].survived):
+        later.append(inject())
+    told = [
+        f'attempt {number}: {"survived" if result.survived else result.outcome}'
+        for number, result in enumerate(later, start=2)
+    ]
+    outcome = f'{first.outcome} ({"; ".join(told)})'
+    return replace(first, outcome=outcome, attempts=1 + len(later))
 
 
 def to_markdown(results: Sequence[FaultResult]) -> str:
     """Table of the results."""
     lines = [
-        '| fault | where | reaction [ms] | periods | survived | outcome |',
-        '|---|---|---:|---:|---|---|',
+        '| fault | where | reaction [ms] | periods | attempts | survived | outcome |',
+        '|---|---|---:|---:|---:|---|---|',
     ]
     for result in results:
         reaction = '' if result.reaction_ms is None else f'{result.reaction_ms:.1f}'
         periods = '' if result.periods is None else result.periods
         survived = 'yes' if result.survived else '**no**'
         lines.append(
-            f'| {result.fault} | {result.where} | {reaction} | {periods} | {survived} '
-            f'| {result.outcome} |'
+            f'| {result.fault} | {result.where} | {reaction} | {periods} | {result.attempts} '
+            f'| {survived} | {result.outcome} |'
         )
     return '\n'.join(lines) + '\n'
 
 
 def to_json(results: Sequence[FaultResult]) -> str:
     """The results as a JSON list."""
-    return json.dumps([asdict(result) for result in results], indent=2)
+    return json.dumps([_to_values(result) for result in results], indent=2)
+
+
+def _to_values(result: FaultResult) -> dict[str, Any]:
+    return {
+        'fault': result.fault,
+        'where': result.where,
+        'reaction_ms': result.reaction_ms,
+        'attempts': result.attempts,
+        'survived': result.survived,
+        'outcome': result.outcome,
+    }

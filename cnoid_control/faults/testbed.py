@@ -28,30 +28,29 @@ DEVICES = ('WaistIMU', 'LeftAnkleForceSensor', 'RightAnkleForceSensor')
 MAX_EFFORT = 500.0
 STANDING_HEIGHT = 0.6
 # Longest wait for the robot to move for the time that is wanted [s].
-PATIENCE = 60.0
+MAX_WAIT = 60.0
 
 
 class FaultyHardware(Hardware):
     """A simulated robot whose messages can be corrupted on their way to the loop.
 
-    The robot and the loop have a body each: what the loop does not get, it does not know, while
-    the robot goes on moving.
+    The robot and the loop have a body each: a state that does not arrive is unknown to the loop,
+    while the robot goes on moving.
 
     Attributes:
-        body: what the loop knows and commands.
+        body: the body of the loop.
         corrupt: called in each read with the loop's body once the state is in it; returns whether
             the state counts as fresh.
         muted: names of the devices whose states do not arrive.
         is_due: whether the last state was fresh.
-        bad_commands: commands so far that were not finite or beyond the robot's limits.
-        writes: for each command when it came, on the steady clock and on the robot's [s].
+        bad_commands: commands so far that were non-finite or beyond the robot's limits.
+        writes: for each command when it came, on the monotonic clock and on the robot's [s].
     """
 
     name = 'faulty'
     feeds_watchdog = True
 
     def __init__(self, robot: MujocoHardware) -> None:
-        """Stand between a loop and a simulated robot."""
         self.body: Body = robot.body.clone()
         self.time_step = robot.time_step
         self.time = 0.0
@@ -65,7 +64,7 @@ class FaultyHardware(Hardware):
 
     @property
     def robot_time(self) -> float:
-        """The robot's own time [s], whatever the loop is told."""
+        """Time of the simulated robot itself [s], not the one that the loop reads."""
         return self._robot.time
 
     def open(self, request: IORequest) -> None:
@@ -75,7 +74,7 @@ class FaultyHardware(Hardware):
         self._devices = sorted(request.devices)
 
     def read(self) -> bool:
-        """Let the robot move on, and hand over what is not spoilt."""
+        """Step the robot, and copy its state to the loop's body unless it is corrupted away."""
         self._robot.read()
         theirs, mine = self._robot.body, self.body
         before = mine.q.copy(), mine.dq.copy()
@@ -94,7 +93,7 @@ class FaultyHardware(Hardware):
         return True
 
     def write(self) -> None:
-        """Hand the commands over, and look at them with no help from the limiter."""
+        """Pass the commands on, and check them independently of the limiter."""
         self.writes.append((time.monotonic(), self._robot.time))
         for effort in self.body.u.tolist():
             if not math.isfinite(effort) or abs(effort) > MAX_EFFORT:
@@ -118,26 +117,27 @@ class FaultyHardware(Hardware):
         return height > STANDING_HEIGHT and upright > 0.9
 
 
-class EmbeddedRig:
+class EmbeddedTestbed:
     """The loop of `cnoid_control run sr1_pd`, with a controller and a robot that can fail.
 
-    It is what `make_loop` makes; what differs is `on_fault: hold`, so that there is something to
-    watch after the fault, and that the loop's thread keeps the pace of the wall clock.
+    `make_loop` makes it, as for a user; what differs is `on_fault: hold`, so that there is
+    something to watch after the fault, and that the loop's thread keeps the pace of the wall
+    clock.
 
     Attributes:
         config: the configuration.
         robot: the robot.
         loop: the loop.
-        entered: when the safe state was entered last, on the steady clock and on the robot's [s].
+        entered: when the safe state was entered last, on the monotonic and the robot's clock [s].
         messages: what was written to the message stream.
         log_path: the file that everything is recorded to.
         recorder: writes that file.
-        undo: called when it is taken apart.
-        notes: what is worth telling of what happened.
+        undo: functions that `close` calls.
+        notes: sentences to add to the outcome.
     """
 
     def __init__(self) -> None:
-        """Put it together and let SR1 stand for a second of simulated time."""
+        """Start the loop, and let SR1 stand for a second of simulated time."""
         self.config: RunConfig = load_config(
             'sr1_pd',
             {
@@ -182,7 +182,7 @@ class EmbeddedRig:
         return controller
 
     def _take_ticks(self) -> None:
-        """Take ticks at the pace of the wall clock."""
+        """Run the loop at the pace of the wall clock."""
         dt = self.config.time_step
         due = time.monotonic()
         while not self._ends.is_set():
@@ -191,9 +191,9 @@ class EmbeddedRig:
             time.sleep(max(0.0, due - time.monotonic()))
 
     def run(self, duration: float) -> None:
-        """Let it run until the robot has moved for so long [s], or a long time has passed."""
+        """Wait until the robot has moved for a duration [s], for MAX_WAIT at most."""
         end = self.robot.robot_time + duration
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + MAX_WAIT
         while self.robot.robot_time < end and time.monotonic() < deadline:
             time.sleep(self.config.time_step)
 
@@ -202,7 +202,7 @@ class EmbeddedRig:
 
         Args:
             moment: the moment [s].
-            clock: 0 for the steady clock, 1 for the robot's.
+            clock: 0 for the monotonic clock, 1 for the robot's.
         """
         return next(
             (write[clock] for write in self.robot.writes if write[clock] >= moment), math.inf
@@ -212,7 +212,7 @@ class EmbeddedRig:
         self.entered = time.monotonic(), self.robot.robot_time
 
     def close(self) -> None:
-        """Take it apart."""
+        """End the loop and undo the fault."""
         for undo in self.undo:
             undo()
         # What is left behind of this row must not take the processor from the next one.

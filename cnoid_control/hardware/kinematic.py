@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import UnknownDevice, UnsupportedChannel
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.parameters import SceneParameters
+from cnoid_control.hardware.registry import HardwareKind
 
 if TYPE_CHECKING:
     from cnoid_control.hardware.kinematic_scene import KinematicScene
@@ -244,3 +246,17 @@ class KinematicHardware(Hardware):
         """Free what draws pictures."""
         if self._scene is not None:
             self._scene.close()
+
+
+def _create(
+    body: Body, parameters: KinematicParameters, time_step: float, devices: Mapping[str, str]
+) -> Hardware:
+    return KinematicHardware(body, parameters, time_step)
+
+
+KINEMATIC = HardwareKind(
+    'an ideal robot that reaches its targets at once',
+    KinematicParameters,
+    _create,
+    ('RateGyroSensor', 'AccelerationSensor', 'Imu'),
+)

@@ -1,75 +1,73 @@
-"""The kinds of hardware by name; each is imported only when it is used."""
+"""Kinds of hardware by name, from the entry points of all installed packages."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from cnoid_control.body import Body
-from cnoid_control.hardware.exceptions import UnknownHardware
+from cnoid_control.exceptions import choices, describe
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware
+
+GROUP = 'cnoid_control.hardware'
+DEFAULT = 'mujoco'
 
 
 @dataclass(frozen=True)
 class HardwareKind:
-    """Where a kind of hardware is found.
+    """A kind of hardware. An entry point of the group `cnoid_control.hardware` names one.
+
+    Its module is imported whenever a configuration has options for it, so what is slow to import
+    or may be missing is imported in `create`.
 
     Attributes:
-        description: one line on what it is.
-        hardware: `module:Class`; called with body, parameters and time step.
-        parameters: `module:Class` of the dataclass of its options; the module is light to import.
-        observable: classes of devices that it can measure for a mere onlooker at little cost.
-        simulated: whether its time is its own; else it goes with the clock on the wall.
+        description: one line for `cnoid_control list`.
+        parameters: dataclass of its options.
+        create: makes the hardware from the body, the options, the period of a tick [s] and the
+            ROS topics of devices by name.
+        observable: names of device classes that it measures at little cost even if no
+            controller reads them: logs and plots ask for these.
+        is_simulated: whether it has its own time; otherwise the wall clock's.
     """
 
     description: str
-    hardware: str
-    parameters: str
+    parameters: type
+    create: Callable[[Body, Any, float, Mapping[str, str]], Hardware]
     observable: tuple[str, ...] = ()
-    simulated: bool = True
+    is_simulated: bool = True
 
 
-KINDS = {
-    'mujoco': HardwareKind(
-        'physics in this process',
-        'cnoid_control.hardware.mujoco.hardware:MujocoHardware',
-        'cnoid_control.hardware.mujoco.parameters:MujocoParameters',
-        ('ForceSensor', 'RateGyroSensor', 'AccelerationSensor', 'Imu'),
-    ),
-    'kinematic': HardwareKind(
-        'an ideal robot that reaches its targets at once',
-        'cnoid_control.hardware.kinematic:KinematicHardware',
-        'cnoid_control.hardware.kinematic:KinematicParameters',
-        ('RateGyroSensor', 'AccelerationSensor', 'Imu'),
-    ),
-    'ros2_control': HardwareKind(
-        'a robot behind ros2_control, through ROS 2 topics',
-        'cnoid_control.ros.robot.standalone:StandaloneHardware',
-        'cnoid_control.ros.robot.parameters:Ros2ControlParameters',
-        simulated=False,
-    ),
-    'replay': HardwareKind(
-        'a recorded run, which goes as it went',
-        'cnoid_control.hardware.replay:ReplayHardware',
-        'cnoid_control.hardware.replay:ReplayParameters',
-    ),
-}
+@lru_cache(maxsize=1)
+def _entry_points() -> dict[str, EntryPoint]:
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    return dict(sorted(found.items()))
 
 
 def hardware_names() -> list[str]:
-    """Names of the kinds."""
-    return list(KINDS)
+    """Names of the installed kinds, sorted; nothing is imported for it."""
+    return list(_entry_points())
 
 
-def hardware_parameters(name: str) -> type:
-    """Dataclass of the options of a kind.
+def hardware_kind(name: str) -> HardwareKind:
+    """Installed kind of hardware by its name.
 
     Raises:
-        UnknownHardware: there is no such kind.
+        HardwareError: there is none, or it cannot be imported.
     """
-    return _load(_kind(name).parameters)
+    point = _entry_points().get(name)
+    if point is None:
+        raise HardwareError(f'unknown hardware {name!r}; {choices(hardware_names())}')
+    try:
+        kind = point.load()
+    except Exception as error:
+        raise HardwareError(f'hardware {name!r} cannot be loaded: {describe(error)}') from error
+    if not isinstance(kind, HardwareKind):
+        raise HardwareError(f'hardware {name!r}: {point.value} is not a HardwareKind: {kind!r}')
+    return kind
 
 
 def create_hardware(
@@ -82,38 +80,23 @@ def create_hardware(
     """Make the hardware on which controllers will run.
 
     Args:
-        name: the kind.
-        body: the robot, where and as it starts.
-        parameters: options, an instance of `hardware_parameters(name)`.
+        name: name of the kind.
+        body: the robot in its initial state.
+        parameters: options, an instance of the kind's `parameters`.
         time_step: period of a tick [s].
         devices: ROS topics of the devices by name, for a robot behind topics.
 
     Raises:
-        UnknownHardware: there is no such kind.
-        HardwareError: it cannot be made with these options.
+        HardwareError: there is no such kind, or it cannot be made with these options.
     """
-    kind = _kind(name)
-    if kind.simulated:
-        return _load(kind.hardware)(body, parameters, time_step)
-    return _load(kind.hardware)(body, parameters, time_step, dict(devices or {}))
+    return hardware_kind(name).create(body, parameters, time_step, devices or {})
 
 
 def observable_devices(name: str, body: Body) -> list[str]:
-    """Names of the devices that a kind of hardware can measure for a mere onlooker.
+    """Names of the devices that a kind of hardware measures at little cost.
 
     Raises:
-        UnknownHardware: there is no such kind.
+        HardwareError: there is no such kind.
     """
-    classes = _kind(name).observable
+    classes = hardware_kind(name).observable
     return [device.name for device in body.devices if type(device).__name__ in classes]
-
-
-def _kind(name: str) -> HardwareKind:
-    if name not in KINDS:
-        raise UnknownHardware(name, KINDS)
-    return KINDS[name]
-
-
-def _load(path: str) -> Any:
-    module, name = path.split(':')
-    return getattr(importlib.import_module(module), name)

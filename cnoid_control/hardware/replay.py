@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from cnoid_control.body import Body, ContactPoint, Device, StateFlag
 from cnoid_control.hardware.channels import Channels, input_channels
 from cnoid_control.hardware.exceptions import NotRecorded
 from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.hardware.registry import HardwareKind
 from cnoid_control.log.device_messages import (
     data_topics,
     decode_data,
@@ -193,3 +195,16 @@ class ReplayHardware(Hardware):
 
     def close(self) -> None:
         """Nothing is left open."""
+
+
+def _create(
+    body: Body, parameters: ReplayParameters, time_step: float, devices: Mapping[str, str]
+) -> Hardware:
+    return ReplayHardware(body, parameters, time_step)
+
+
+REPLAY = HardwareKind(
+    'a recorded run: its states are read again, commands have no effect',
+    ReplayParameters,
+    _create,
+)

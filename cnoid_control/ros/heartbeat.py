@@ -35,6 +35,7 @@ from cnoid_control.ros.robot.parameters import (
     Ros2ControlParameters,
     default_commands,
 )
+from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
 from cnoid_control.runtime.safety.safe_command import final_values
@@ -387,6 +388,7 @@ class HeartbeatMonitor:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the dead-man until it is told to end; the exit status."""
     words = list(sys.argv if args is None else args)
+    avoid_shared_memory()
     # Before the middleware's threads are there, which hear the commands: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
     rclpy.init(args=words)

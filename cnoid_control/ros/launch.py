@@ -24,6 +24,7 @@ from launch_ros.substitutions import FindPackageShare
 
 from cnoid_control.body.formats.ros2_control_tag import select_hardware
 from cnoid_control.ros.node.parameters import NODE_KEYS
+from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.share import shared_file
@@ -261,5 +262,9 @@ def bringup(config: str, controllers_file: str) -> LaunchDescription:
             description='whether the node configures and activates itself',
         ),
     ]
-    start = OpaqueFunction(function=lambda context: Bringup(context).actions())
-    return LaunchDescription([*arguments, start])
+    return LaunchDescription([*arguments, OpaqueFunction(function=_start)])
+
+
+def _start(context: LaunchContext) -> list[Action]:
+    avoid_shared_memory()  # for processes of other packages too
+    return Bringup(context).actions()

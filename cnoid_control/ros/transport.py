@@ -28,7 +28,8 @@ LOCALHOST_ONLY = 'ROS_LOCALHOST_ONLY'
 def avoid_shared_memory() -> None:
     """Have Fast DDS send by UDP, unless the user has chosen other transports.
 
-    It counts for contexts that are made from now on, and for processes that are started.
+    It applies to contexts and processes that are started from now on, so every `main` of the
+    package calls it first; importing the package changes no variable.
     """
     given = os.environ
     if not (given.get(MIDDLEWARE) or FAST_DDS).startswith(FAST_DDS):

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.hardware.registry import hardware_names, hardware_parameters
+from cnoid_control.hardware.registry import DEFAULT, hardware_kind, hardware_names
 from cnoid_control.parameters import (
     ParameterOutOfRange,
     UnknownParameter,
@@ -52,6 +52,32 @@ class HeartbeatParameters:
         PRIORITY, 'SCHED_FIFO priority; 0 for none', minimum=0, maximum=99
     )
 
+
+# Keys that the control node and the MuJoCo node take from the same file: they are no part of the
+# run. The nodes declare them in ros/node/parameters.py and ros/sim/parameters.py; they stand here
+# because a run without ROS must not import those.
+ROS_KEYS = frozenset(
+    (
+        'robot_description',
+        'robot_description_topic',
+        'robot_description_timeout',
+        'realtime_priority',
+        'allow_file_plugins',
+        'swap_blend_time',
+        'pacing',
+        'real_time_factor',
+        'command_age',
+        'command_timeout',
+        'hold_time',
+        'interface',
+        'joint_commands_topic',
+        'joint_states_topic',
+        'active_controllers',
+        'clock_rate',
+        'root_rate',
+        'push',
+    )
+)
 
 NODE_KEYS = ('/**', 'cnoid_control', '/cnoid_control')
 FLOAT = re.compile(
@@ -339,12 +365,12 @@ def _parse_hardware(section: Any) -> tuple[str, dict[str, Any]]:
     for key in section:
         if key != 'type' and key not in names:
             raise UnknownParameter(f'hardware.{key}', ['type', *names])
-    kind = section.get('type', names[0])
+    kind = section.get('type', DEFAULT)
     if kind not in names:
         raise ParameterOutOfRange('hardware.type', kind, f'choose from: {", ".join(names)}')
     parsed: dict[str, Any] = {
         name: parse_parameters(
-            hardware_parameters(name), section.get(name, {}), f'hardware.{name}'
+            hardware_kind(name).parameters, section.get(name, {}), f'hardware.{name}'
         )
         for name in names
         if name == kind or name in section

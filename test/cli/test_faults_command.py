@@ -23,9 +23,9 @@ def test_faults_of_the_embedded_loop_are_survived(capsys, tmp_path: Path) -> Non
     assert [row for row in rows if not row['survived']] == late
     assert status == (1 if late else 0)
     assert {row['fault'] for row in rows} >= {'controller raises', 'joint_states with NaN'}
-    keys = ['fault', 'where', 'reaction_ms', 'survived', 'outcome', 'periods']
+    keys = ['fault', 'where', 'reaction_ms', 'attempts', 'survived', 'outcome']
     assert [list(row) for row in rows] == [keys] * len(rows)
-    assert all(row['periods'] is None or row['periods'] >= 1 for row in rows)
+    assert all(row['attempts'] == 1 for row in rows if row['survived'])
     assert output.read_text().count('\n') == 2 + len(rows)
 
 
@@ -34,23 +34,31 @@ def test_a_fault_that_is_not_survived_shows(capsys, monkeypatch) -> None:
     bad = FaultResult('meteor', 'embedded', None, False, 'nothing is left')
     monkeypatch.setattr(faults_command, 'collect', lambda where: [('meteor', lambda: bad)])
     assert main(['faults']) == 1
-    shown = capsys.readouterr().out
     left = 'nothing is left'
-    attempts = f'(attempt 3 of 3; before: {left} / {left})'
-    assert f'| meteor | embedded |  |  | **no** | {left} {attempts} |' in shown
+    attempts = f'(attempt 2: {left}; attempt 3: {left})'
+    row = f'| meteor | embedded |  |  | 3 | **no** | {left} {attempts} |'
+    assert row in capsys.readouterr().out
 
 
-def test_a_fault_may_be_tried_again(capsys, monkeypatch) -> None:
-    """A row that is survived at the second attempt says so; the exit status is 0."""
+def test_only_the_first_attempt_counts(capsys, monkeypatch) -> None:
+    """A fault that is survived at the second attempt is not survived: no, and status 1."""
     results = [
-        FaultResult('hail', 'embedded', None, False, 'wet'),
+        FaultResult('hail', 'embedded', 7.0, False, 'wet'),
         FaultResult('hail', 'embedded', 1.0, True, 'dry'),
     ]
     monkeypatch.setattr(
         faults_command, 'collect', lambda where: [('hail', lambda: results.pop(0))]
     )
-    assert main(['faults']) == 0
-    assert 'dry (attempt 2 of 3; before: wet)' in capsys.readouterr().out
+    assert main(['faults', '--json']) == 1
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row == {
+        'fault': 'hail',
+        'where': 'embedded',
+        'reaction_ms': 7.0,
+        'attempts': 2,
+        'survived': False,
+        'outcome': 'wet (attempt 2: survived)',
+    }
 
 
 def test_unknown_faults_are_named(capsys) -> None:
@@ -63,7 +71,7 @@ def test_unknown_faults_are_named(capsys) -> None:
 
 @pytest.mark.parametrize(
     ('reaction', 'periods', 'shown'),
-    [(None, None, '|  |  |'), (1.25, 2, '| 1.2 | 2 |'), (40.0, None, '| 40.0 |  |')],
+    [(None, None, '|  |  | 1 |'), (1.25, 2, '| 1.2 | 2 | 1 |'), (40.0, None, '| 40.0 |  | 1 |')],
 )
 def test_reaction_is_shown_in_milliseconds_and_periods(reaction, periods, shown: str) -> None:
     """Rows without a reaction leave the cells empty."""

@@ -39,6 +39,7 @@ while True:
     publisher.publish(String(data='hello'))
     time.sleep(0.05)
 """
+OF_PACKAGE = 'from cnoid_control.ros.transport import avoid_shared_memory as go\ngo()\n'
 THIS_MACHINE = '0100007F'
 
 
@@ -97,6 +98,58 @@ def test_this_machine_is_not_left_with_a_profile_of_the_user(variables):
     assert os.environ[PROFILES[0]] == 'my.xml'
 
 
+IMPORTS = """
+import os
+before = dict(os.environ)
+import cnoid_control.cli.main
+import cnoid_control.ros.heartbeat
+import cnoid_control.ros.node.control_node
+import cnoid_control.ros.robot.standalone
+import cnoid_control.ros.sim.node
+print([name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)])
+"""
+# The programs of the package that make a context, each stopped where it would.
+STARTS = """
+import importlib, os, sys
+import rclpy
+def init(**options):
+    print(os.environ.get('FASTDDS_BUILTIN_TRANSPORTS'), flush=True)
+    os._exit(0)
+rclpy.init = init
+module, call = sys.argv[1:]
+eval(call, vars(importlib.import_module(module)))
+"""
+
+
+def run(text, *words):
+    """Run a program without any of the variables set; what it prints."""
+    names = (TRANSPORTS, *PROFILES, RANGE, LOCALHOST_ONLY, MIDDLEWARE)
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+    command = [sys.executable, '-c', text, *words]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def test_an_import_changes_no_variable():
+    """Importing the command line, the nodes and the hardware leaves the environment alone."""
+    assert run('import rclpy\n' + IMPORTS) == '[]'
+
+
+@pytest.mark.parametrize(
+    ('module', 'call'),
+    [
+        ('cnoid_control.ros.node.control_node', 'main(["program"])'),
+        ('cnoid_control.ros.sim.node', 'main(["program"])'),
+        ('cnoid_control.ros.heartbeat', 'main(["program"])'),
+        ('cnoid_control.ros.robot.standalone', 'StandaloneHardware(None, None, 0.001)'),
+    ],
+)
+def test_every_program_sends_by_udp(module, call):
+    """The variable is set before a context is made."""
+    assert run(STARTS, module, call) == 'UDPv4'
+
+
 @pytest.mark.parametrize('of_package', [True, False])
 def test_processes_find_each_other(of_package, ros_domain, ros_node, spin_until, tmp_path):
     """A process of the package maps no shared memory, listens on loopback, and is heard.
@@ -111,7 +164,7 @@ def test_processes_find_each_other(of_package, ros_domain, ros_node, spin_until,
     names = (TRANSPORTS, *PROFILES)
     environment = {name: value for name, value in os.environ.items() if name not in names}
     environment[RANGE] = 'LOCALHOST'
-    text = ('import cnoid_control.ros\n' if of_package else '') + PROGRAM
+    text = (OF_PACKAGE if of_package else '') + PROGRAM
     output = tmp_path / 'output'
     with output.open('w') as file:
         process = subprocess.Popen([sys.executable, '-c', text], env=environment, stdout=file)

@@ -10,7 +10,7 @@ import pytest
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.hardware.registry import create_hardware, hardware_parameters
+from cnoid_control.hardware.registry import create_hardware, hardware_kind
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -65,7 +65,7 @@ class Step(SimpleController):
 def run(kind: str, controller: Step) -> None:
     """Run it on a wheel."""
     options = {'gravity': 0.0, 'floor': False} if kind == 'mujoco' else {}
-    parameters = parse_parameters(hardware_parameters(kind), options)
+    parameters = parse_parameters(hardware_kind(kind).parameters, options)
     hardware = create_hardware(kind, wheel(), parameters, DT)
     host = ControllerHost([ManagedController('c', controller)], hardware.body, DT, io.StringIO())
     assert wire_loop(hardware, host).run().exit == 'finished'

@@ -167,7 +167,7 @@ class GeometryBuilder:
     def _read(self, path: str) -> Triangles:
         try:
             return read_mesh(path)
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise SimulationModelError(self._name, str(error)) from error
 
     def add_object(self, name: str, thing: ObjectParameters) -> None:
@@ -213,11 +213,16 @@ def _is_known_format(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix != '.stl':
         return suffix in ('.obj', '.msh')
-    with path.open('rb') as stream:
-        head = stream.read(84)
+    try:
+        with path.open('rb') as stream:
+            head = stream.read(84)
+        size = path.stat().st_size
+    except OSError:
+        # The own reader says what is wrong with it.
+        return False
     # A header of 80 bytes and the number of triangles, each of 50 bytes.
     triangles = int.from_bytes(head[80:], 'little')
-    return 0 < triangles <= STL_FACES and path.stat().st_size == 84 + 50 * triangles
+    return 0 < triangles <= STL_FACES and size == 84 + 50 * triangles
 
 
 def _padded(values: Sequence[float]) -> list[float]:

@@ -371,17 +371,9 @@ class CameraRenderer:
             facing = np.abs(np.einsum('ij,ij->i', normals, rays[hit]))
             own = self._parameters.ambient_light * (AMBIENT + HEADLIGHT * facing)
             light = own[:, None] + self._lights.brightness(points, normals)
-            picture[hit] = self._surface_colors(geoms) * light
+            picture[hit] = surface_colors(self._model, geoms) * light
         shape = (camera.height, camera.width, 3)
         return np.rint(255.0 * np.clip(picture, 0.0, 1.0)).astype(np.uint8).reshape(shape)
-
-    def _surface_colors(self, geoms: np.ndarray) -> np.ndarray:
-        model = self._model
-        colors = model.geom_rgba[geoms, :3].astype(float)
-        materials = model.geom_matid[geoms]
-        painted = materials >= 0
-        colors[painted] = model.mat_rgba[materials[painted], :3]
-        return colors
 
     def points(self, camera: RangeCamera, random: np.random.Generator) -> np.ndarray:
         """Points that a range camera sees, in its optical frame [m], shape (n, 3), float32."""
@@ -434,6 +426,15 @@ class CameraRenderer:
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
+
+
+def surface_colors(model: mujoco.MjModel, geoms: np.ndarray) -> np.ndarray:
+    """Red, green and blue of geoms, or of their materials where they have one, shape (n, 3)."""
+    colors = model.geom_rgba[geoms, :3].astype(float)
+    materials = model.geom_matid[geoms]
+    painted = materials >= 0
+    colors[painted] = model.mat_rgba[materials[painted], :3]
+    return colors
 
 
 def _with_errors(

@@ -26,6 +26,7 @@ from cnoid_control.ros.node.stop_server import StopServer
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
+from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import merge, parse_value, read_parameter_file
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, request_realtime
 
@@ -276,6 +277,7 @@ def main(args: Sequence[str] | None = None) -> int:
         lost.
     """
     words = list(sys.argv if args is None else args)
+    avoid_shared_memory()
     scheduling = request_realtime(wanted_priority(words))
     stop = catch_stop_signals()
     # rclpy's own handlers would take the context away before the last command is sent.

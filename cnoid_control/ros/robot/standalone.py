@@ -10,6 +10,7 @@ from rclpy.signals import SignalHandlerOptions
 from cnoid_control.body import Body
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.transport import avoid_shared_memory
 
 
 class StandaloneHardware(Ros2ControlHardware):
@@ -33,6 +34,7 @@ class StandaloneHardware(Ros2ControlHardware):
         Raises:
             HardwareError: the robot does not show itself.
         """
+        avoid_shared_memory()
         self._context = Context()
         # Ctrl-C ends the run; the context must live until the robot was left safe.
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)

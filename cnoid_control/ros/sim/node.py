@@ -63,6 +63,7 @@ from cnoid_control.ros.sim.state import (
     RootPublisher,
     StatePublishers,
 )
+from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.realtime import GcPause, request_realtime
@@ -270,6 +271,7 @@ def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = Mu
         make_node: makes the node once ROS is there.
     """
     words = list(sys.argv if args is None else args)
+    avoid_shared_memory()
     # Before the middleware's threads are there: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
     stop = catch_stop_signals()

@@ -6,6 +6,9 @@ import math
 import time
 
 import pytest
+
+pytest.importorskip('sensor_msgs.msg', reason='needs ROS 2')
+
 from sensor_msgs.msg import JointState
 
 from cnoid_control.faults.wire import TakeoverTimes, TopicTimes

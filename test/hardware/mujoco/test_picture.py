@@ -1,3 +1,7 @@
+"""Pictures of robots: size, order in depth, light, shadow, and the default view."""
+
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,10 +14,10 @@ from cnoid_control.body.description import (
     Mesh,
     Shape,
 )
-from cnoid_control.viewer.camera import Camera
-from cnoid_control.viewer.picture import draw, save_picture
+from cnoid_control.hardware.exceptions import SimulationModelError
+from cnoid_control.hardware.mujoco.picture import View, draw, save_picture
 
-FRONT = Camera(position=(5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
+FRONT = View(position=(5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
 
 
 def cube(position, color=(1.0, 0.0, 0.0, 1.0), geometry=None, visual=True):
@@ -33,8 +37,9 @@ def red(image):
 
 def test_a_cube_is_as_large_as_it_should_be():
     """The front face of the cube covers the square that the pinhole model says."""
-    image = draw([cube((0.0, 0.0, 1.0))], FRONT)
-    edge = 0.4 / (5.0 - 0.2) * FRONT.focal_length
+    view = replace(FRONT, size=(360, 480))
+    image = draw([cube((0.0, 0.0, 1.0))], view)
+    edge = 0.4 / (5.0 - 0.2) * view.focal_length
     assert red(image).sum() == pytest.approx(edge**2, rel=0.1)
 
 
@@ -57,20 +62,20 @@ def test_an_invisible_shape_is_not_drawn():
 
 def test_a_hovering_cube_throws_a_shadow_on_the_floor_only_where_it_is():
     """The floor is darker under the cube, away from the light, and unchanged elsewhere."""
-    above = Camera(position=(0.0, -4.0, 6.0), target=(0.0, 0.0, 0.0), size=(120, 160))
+    above = View(position=(0.0, -4.0, 6.0), target=(0.0, 0.0, 0.0), size=(120, 160))
     difference = draw([], above).astype(int) - draw([cube((0, 0, 1))], above).astype(int)
     light = np.array([0.35, 0.45, 0.82])
     centre = np.array([0.0, 0.0, 1.0]) - light / light[2]
-    (column, row), _ = above.project(centre)
+    column, row = above.project(centre)
     assert (difference[int(row), int(column)] > 30).all()
-    mirrored, _ = above.project(-centre)
+    mirrored = above.project(np.array([-centre[0], -centre[1], 0.0]))
     assert (difference[int(mirrored[1]), int(mirrored[0])] == 0).all()
 
 
 def test_a_face_towards_the_light_is_lit_and_one_away_from_it_is_not():
     """The near side of the cube shades with its direction, and no surface shadows itself."""
     towards = draw([cube((0, 0, 1))], FRONT)[60, 80, 0]
-    back = Camera(position=(-5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
+    back = View(position=(-5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
     away = draw([cube((0, 0, 1))], back)[60, 80, 0]
     cosine = 0.35 / np.linalg.norm([0.35, 0.45, 0.82])
     assert away == round(255 * 0.45)
@@ -92,8 +97,21 @@ def test_without_a_camera_the_whole_robot_is_in_the_picture(tmp_path):
     assert columns.max() < image.shape[1] - 1
 
 
-def test_a_mesh_that_cannot_be_read_is_named_and_left_out(caplog):
-    """A missing mesh file costs its shape, not the picture."""
-    image = draw([cube((0, 0, 1), geometry=Mesh(path='/nowhere/foot.stl'))], FRONT)
-    assert image.shape == (120, 160, 3)
-    assert 'cube is drawn without a shape' in caplog.text
+def test_a_mesh_that_cannot_be_read_is_named():
+    """The message names the file."""
+    with pytest.raises(SimulationModelError, match=r'foot\.stl'):
+        draw([cube((0, 0, 1), geometry=Mesh(path='/nowhere/foot.stl'))], FRONT)
+
+
+def test_the_default_view_looks_at_all_points_from_the_front_left():
+    """Corners of a box that is not at the origin stay inside the picture, near its edge."""
+    points = np.array([[x, y, z] for x in (1, 3) for y in (-1, 0) for z in (0, 2)], dtype=float)
+    view = View.framing(points, size=(300, 500))
+    columns, rows = view.project(points).T
+    assert view.position[0] > 3
+    assert view.position[1] > 0
+    assert columns.min() > 0
+    assert columns.max() < 500
+    assert rows.min() > 0
+    assert rows.max() < 300
+    assert rows.max() - rows.min() > 200

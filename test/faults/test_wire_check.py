@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
+
+pytest.importorskip('std_msgs.msg', reason='needs ROS 2')
+
 from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.faults.wire import WireCheck

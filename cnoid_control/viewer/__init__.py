@@ -1,1 +1,0 @@
-"""Seeing a robot: pictures that need no display."""
