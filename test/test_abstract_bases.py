@@ -9,11 +9,9 @@ BASES = [
     'controllers.composition.conditions:Condition',
     'controllers.estimators.estimator:Estimator',
     'runtime.command_group:CommandGroup',
-    'ros.sensor_decoders:SensorDecoder',
-    'ros.sim_commands:CommandInput',
-    'ros.sim_devices:DevicePublisher',
-    'ros.sim_vision:VisionPublisher',
-    'ros.topic_reader:TopicReader',
+    'ros.sim.commands:CommandInput',
+    'ros.sim.devices:DevicePublisher',
+    'ros.robot.device_readers:TopicReader',
 ]
 
 

@@ -17,12 +17,12 @@ from cnoid_control.runtime.config import load_config
 def from_templates(node: Any, body: Body) -> Work:
     """Joint states, IMU and forces of a tick by the publishers of the MuJoCo node."""
     from cnoid_control.ros.sim.assembly import state_qos
-    from cnoid_control.ros.sim.device_table import publisher_class
+    from cnoid_control.ros.sim.devices import make_publisher
     from cnoid_control.ros.sim.state import JointStatePublisher, StatePublishers
 
     qos = state_qos()
     sensors = [*body.devices_of(Imu), *body.devices_of(ForceSensor)]
-    devices = [publisher_class(one)(node, one, f'raw/{one.name}', qos) for one in sensors]
+    devices = [make_publisher(node, one, f'raw/{one.name}', qos) for one in sensors]
     joints = JointStatePublisher(node, body, 'raw/joint_states', qos)
     publishers = StatePublishers(
         body, [(joints, lambda: True)], [(one, lambda: True) for one in devices], []

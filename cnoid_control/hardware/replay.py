@@ -13,13 +13,8 @@ from cnoid_control.hardware.channels import Channels, input_channels
 from cnoid_control.hardware.exceptions import NotRecorded
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.registry import HardwareKind
-from cnoid_control.log.device_messages import (
-    data_topics,
-    decode_data,
-    join_measurements,
-    measurement_layout,
-)
-from cnoid_control.log.exceptions import LogNotReadable
+from cnoid_control.log.device_messages import MeasurementCodec, data_topics, decode_data
+from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.reader import LogFile
 from cnoid_control.messages import layouts
 from cnoid_control.parameters import parameter
@@ -55,7 +50,7 @@ class ReplayHardware(Hardware):
             time_step: period of a tick [s].
 
         Raises:
-            LogNotReadable: the file is no log of a run.
+            LogError: the file is no log of a run.
         """
         self.body = body
         self.time_step = time_step
@@ -63,7 +58,7 @@ class ReplayHardware(Hardware):
         self.log = LogFile(parameters.file)
         metadata = self.log.metadata.get('cnoid_control', {})
         if 'columns' not in metadata or 'joint_states' not in self.log.topics:
-            raise LogNotReadable(parameters.file, 'is not the log of a run of cnoid_control')
+            raise LogError(f'{parameters.file}: is not the log of a run of cnoid_control')
         self._columns: dict[str, list[int]] = json.loads(metadata['columns'])['inputs']
         self._tick_of = {int(ns): k for k, ns in enumerate(self.log.times('joint_states'))}
         self.ticks = len(self._tick_of)
@@ -102,19 +97,17 @@ class ReplayHardware(Hardware):
         log = self.log
         columns = self._columns
         joints = [joint.joint_name or f'joint_{i}' for i, joint in enumerate(self.body.all_joints)]
-        states = layouts.joint_state(joints, 'u' in columns)
+        states = layouts.joint_state(joints, with_effort='u' in columns)
         rows = log.rows('joint_states')
         if rows.shape[1] != states.length:
-            raise LogNotReadable(log.path, f'is not of robot {self.body.name!r}')
+            raise LogError(f'{log.path}: is not of robot {self.body.name!r}')
         odometry = layouts.odometry('world', self.body.root_link.name)
-        tick = log.rows('inputs')
-        rest = layouts.numbers((tick.shape[1] - layouts.numbers(0).length) // 8)
-        data = rest.decode(tick, 'data')
+        data = layouts.numbers_in(log.rows('inputs'))
         recorded = {
             'time': data[:, :1],
             'q': states.decode(rows, 'position'),
             'dq': states.decode(rows, 'velocity'),
-            'root_q': odometry.decode(log.rows('root'), 'pose'),
+            'root_q': odometry.decode(log.rows('root'), 'pose.pose'),
         }
         if 'u' in columns:
             recorded['u'] = states.decode(rows, 'effort')
@@ -128,22 +121,18 @@ class ReplayHardware(Hardware):
     def _load_device(self, device: Device) -> None:
         topic = self._topic(device)
         if device.measured_fields and topic in self.log.topics:
-            layout = measurement_layout(device)
-            values = join_measurements(device, layout, self.log.rows(topic))
-            start = 0
-            fields = {}
-            for name in device.measured_fields:
-                size = getattr(device, name).size
-                fields[name] = values[:, start : start + size]
-                start += size
-            for index, time in enumerate(self.log.times(topic)):
-                self._note(device, int(time), {key: rows[index] for key, rows in fields.items()})
-        for field, data_topic in data_topics(device, topic).items():
+            codec = MeasurementCodec(device)
+            values = codec.decode(self.log.rows(topic))
+            for time, row in zip(self.log.times(topic), values, strict=True):
+                fields = {name: row[place] for name, place in codec.attributes.items()}
+                self._note(device, int(time), fields)
+        for data_topic, message in data_topics(device, topic).items():
             if data_topic in self.log.topics:
-                for time, message in zip(
+                for time, data in zip(
                     self.log.times(data_topic), self.log.messages(data_topic), strict=True
                 ):
-                    self._note(device, int(time), {field: decode_data(field, message)})
+                    value = decode_data(message, data)
+                    self._note(device, int(time), {message.attribute: value})
 
     def _topic(self, device: Device) -> str:
         metadata = self.log.metadata['cnoid_control']
@@ -162,10 +151,7 @@ class ReplayHardware(Hardware):
         if topic not in self.log.topics:
             raise NotRecorded(self.log.path, topic, self.log.topics)
         for time, message in zip(self.log.times(topic), self.log.messages(topic), strict=True):
-            layout = layouts.numbers((len(message) - layouts.numbers(0).length) // 8)
-            values = np.zeros(0)
-            if layout.fields:
-                values = layout.decode(np.frombuffer(message, np.uint8)[None], 'data')[0]
+            values = layouts.numbers_in(np.frombuffer(message, np.uint8)[None])[0]
             self._contacts.setdefault(self._tick_of[int(time)], []).append((link, values))
 
     def read(self) -> bool:

@@ -1,59 +1,66 @@
-"""Devices as ROS 2 messages, and back."""
+"""Devices in a log: their messages by the table of device kinds."""
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Iterator
 
 import numpy as np
 
 from cnoid_control.body import Device
-from cnoid_control.body.devices import (
-    AccelerationSensor,
-    ForceSensor,
-    Imu,
-    RangeSensor,
-    RateGyroSensor,
-)
-from cnoid_control.messages import layouts
-from cnoid_control.messages.layouts import CdrLayout, stamps
 from cnoid_control.log.writer import Batch
+from cnoid_control.messages import layouts
+from cnoid_control.messages.cdr import parse_message
+from cnoid_control.messages.devices import DataMessage, NumbersMessage, kind_of
+from cnoid_control.messages.layouts import MessageLayout, is_stamped, stamps
 
 
-def measurement_layout(device: Device) -> CdrLayout:
-    """Message of a device with measured numbers; its fields are the device's, or 'data'."""
-    if isinstance(device, ForceSensor):
-        return layouts.wrench(device.name)
-    if isinstance(device, RateGyroSensor):
-        return layouts.vector(device.name, 'w')
-    if isinstance(device, AccelerationSensor):
-        return layouts.vector(device.name, 'dv')
-    if isinstance(device, Imu):
-        return layouts.imu(device.name)
-    return layouts.numbers(sum(getattr(device, name).size for name in device.measured_fields))
+class MeasurementCodec:
+    """Messages of the numbers that a device measures in every tick.
 
+    Devices of a kind that the table does not have are std_msgs/Float64MultiArray.
 
-def split_measurements(device: Device, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of `measurement_layout`'s fields from rows of measured numbers, shape (n, size)."""
-    fields = {'data': rows}
-    start = 0
-    for name in device.measured_fields:
-        size = getattr(device, name).size
-        fields[name] = rows[:, start : start + size]
-        start += size
-    return fields
+    Attributes:
+        layout: the message.
+        size: how many numbers the device measures.
+        attributes: the device's attributes that hold them, each with its place in a row of them.
+    """
 
+    def __init__(self, device: Device) -> None:
+        kind = kind_of(device)
+        messages = [] if kind is None else kind.log
+        numbers = next((one for one in messages if isinstance(one, NumbersMessage)), None)
+        self.size = 0
+        self.attributes: dict[str, slice] = {}
+        for name in device.measured_fields:
+            start, self.size = self.size, self.size + getattr(device, name).size
+            self.attributes[name] = slice(start, self.size)
+        # Fields of the message, each with its place in a row.
+        self._paths = {'data': slice(0, self.size)}
+        if numbers is not None:
+            self._paths = {
+                field.path: self.attributes[field.attribute] for field in numbers.fields
+            }
+        self.layout = numbers.layout(device.name) if numbers else layouts.numbers(self.size)
 
-def join_measurements(device: Device, layout: CdrLayout, messages: np.ndarray) -> np.ndarray:
-    """Rows of measured numbers, shape (n, size), from messages of `measurement_layout`."""
-    if 'data' in layout.fields:
-        return layout.decode(messages, 'data')
-    return np.concatenate([layout.decode(messages, name) for name in device.measured_fields], 1)
+    def encode(self, rows: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Messages of rows of measured numbers, shape (n, size), at these times [ns]."""
+        values = {path: rows[:, place] for path, place in self._paths.items()}
+        if is_stamped(self.layout.schema):
+            values['header.stamp'] = stamps(times)
+        return self.layout.encode(values, len(times))
+
+    def decode(self, messages: np.ndarray) -> np.ndarray:
+        """Rows of measured numbers, shape (n, size), out of messages, one per row."""
+        rows = np.empty((len(messages), self.size))
+        for path, place in self._paths.items():
+            rows[:, place] = self.layout.decode(messages, path)
+        return rows
 
 
 def data_messages(
     device: Device, topic: str, data: dict[str, np.ndarray], time: int
-) -> list[Batch]:
-    """Messages of what a device saw.
+) -> Iterator[Batch]:
+    """Messages of what a device that measures at a rate of its own has measured.
 
     Args:
         device: the device.
@@ -61,67 +68,36 @@ def data_messages(
         data: its data fields at the time.
         time: the time [ns].
     """
-    batches = []
-    if 'points' in data:
-        batches.append(_point_cloud(device, topic, data['points'], time))
-        topic = f'{topic}/image'
-    if 'image' in data:
-        layout = layouts.image(device.name, data['image'])
-        batches.append(_batch(layout, topic, time, {'data': data['image'].reshape(1, -1)}))
-    if 'range_data' in data:
-        ranges = data['range_data']
-        batches.append(_laser_scan(device, topic, ranges, time))
-        # A LaserScan has single precision; these are the numbers that the controller saw.
-        layout = layouts.numbers(ranges.size)
-        batches.append(_batch(layout, f'{topic}/ranges', time, {'data': ranges[None]}))
-    return batches
-
-
-def data_topics(device: Device, topic: str) -> dict[str, str]:
-    """Topic that holds each data field of a device without loss."""
-    names = device.data_fields
-    topics = {'points': topic, 'range_data': f'{topic}/ranges'}
-    topics['image'] = f'{topic}/image' if 'points' in names else topic
-    return {name: topics[name] for name in names if name in topics}
-
-
-def decode_data(field: str, message: bytes) -> np.ndarray:
-    """Data field of a device from its message."""
-    if field == 'range_data':
-        layout = layouts.numbers((len(message) - layouts.numbers(0).length) // 8)
-        return layout.decode(np.frombuffer(message, np.uint8)[None], 'data')[0].copy()
-    # Header: encapsulation, stamp, frame; then height and width.
-    end = 16 + struct.unpack_from('<I', message, 12)[0]
-    end += -(end - 4) % 4
-    height, width = struct.unpack_from('<II', message, end)
-    if field == 'points':
-        points = np.frombuffer(message[-1 - 12 * height * width : -1], np.float32)
-        return points.reshape(-1, 3).copy()
-    channels = (3,) if message[end + 12 : end + 16] == b'rgb8' else ()
-    size = height * width * (channels[0] if channels else 1)
-    pixels = np.frombuffer(message[len(message) - size :], np.uint8)
-    return pixels.reshape(height, width, *channels).copy()
-
-
-def _batch(layout: CdrLayout, topic: str, time: int, values: dict[str, np.ndarray]) -> Batch:
     times = np.array([time], dtype=np.uint64)
-    rows = layout.encode(values | {'stamp': stamps(times)}, 1)
-    return Batch(topic, layout.schema, times, rows)
+    for message in _data_log(device):
+        layout = message.layout(device, device.name, data[message.attribute])
+        yield _batch(layout, topic + message.log_suffix, times)
 
 
-def _point_cloud(device: Device, topic: str, points: np.ndarray, time: int) -> Batch:
-    organized = getattr(device, 'organized', False) and len(points)
-    height = getattr(device, 'height', 1) if organized else 1
-    layout = layouts.point_cloud(device.name, height, len(points) // height)
-    raw = np.ascontiguousarray(points, dtype='<f4').view(np.uint8).reshape(1, -1)
-    return _batch(layout, topic, time, {'data': raw})
+def _batch(layout: MessageLayout, topic: str, times: np.ndarray) -> Batch:
+    stamp = {'header.stamp': stamps(times)} if is_stamped(layout.schema) else {}
+    return Batch(topic, layout.schema, times, layout.encode(stamp, 1))
 
 
-def _laser_scan(device: Device, topic: str, ranges: np.ndarray, time: int) -> Batch:
-    assert isinstance(device, RangeSensor)
-    yaw = device.yaw_angles
-    period = 1.0 / device.frame_rate if device.frame_rate > 0.0 else 0.0
-    scan = [yaw[0], yaw[-1], device.yaw_step, 0.0, period]
-    scan += [device.min_distance, device.max_distance]
-    layout = layouts.laser_scan(device.name, ranges.size)
-    return _batch(layout, topic, time, {'scan': np.array([scan]), 'ranges': ranges[None]})
+def data_topics(device: Device, topic: str) -> dict[str, DataMessage]:
+    """Topics that hold a device's data fields without loss, with their messages."""
+    return {
+        topic + message.log_suffix: message
+        for message in _data_log(device)
+        if message.decode is not None
+    }
+
+
+def decode_data(message: DataMessage, data: bytes) -> np.ndarray:
+    """Data field of a device from its message.
+
+    Raises:
+        MalformedMessage: the bytes are not such a message.
+    """
+    assert message.decode is not None
+    return message.decode(parse_message(message.schema, data)).copy()
+
+
+def _data_log(device: Device) -> list[DataMessage]:
+    kind = kind_of(device)
+    return [] if kind is None else [one for one in kind.log if isinstance(one, DataMessage)]

@@ -17,7 +17,8 @@ from mcap.opcode import Opcode
 from mcap.records import Channel, Chunk, Metadata, Schema
 from mcap.writer import MCAP0_MAGIC
 
-from cnoid_control.log.exceptions import LogNotReadable, UnknownTopic
+from cnoid_control.exceptions import choices
+from cnoid_control.log.exceptions import LogError
 
 RECORD_HEAD = struct.Struct('<BQ')
 MESSAGE_HEAD = struct.Struct('<HIQQ')
@@ -47,7 +48,7 @@ class LogFile:
             metadata_only: whether to leave the messages out.
 
         Raises:
-            LogNotReadable: it is no MCAP file, or is damaged.
+            LogError: it is no MCAP file, or is damaged.
         """
         self.path = Path(path)
         self.metadata: dict[str, dict[str, str]] = {}
@@ -59,13 +60,12 @@ class LogFile:
         try:
             content = self.path.read_bytes()
         except OSError as error:
-            text = f'cannot be read: {error.strerror or error}'
-            raise LogNotReadable(path, text) from error
+            raise LogError(f'{path}: cannot be read: {error.strerror or error}') from error
         try:
             self._read(content)
         except Exception as error:
             # A damaged file makes the reading stumble in many ways.
-            raise LogNotReadable(path, f'is not an undamaged MCAP file: {error}') from error
+            raise LogError(f'{path}: is not an undamaged MCAP file: {error}') from error
         self._topics = {
             channel.topic: number
             for number, channel in self._channels.items()
@@ -133,17 +133,17 @@ class LogFile:
         """Messages of a topic whose messages have one length, shape (messages, length), uint8.
 
         Raises:
-            LogNotReadable: their lengths differ.
+            LogError: their lengths differ.
         """
         messages = self.messages(topic)
         if len({len(message) for message in messages}) != 1:
-            raise LogNotReadable(self.path, f'messages of topic {topic!r} differ in length')
+            raise LogError(f'{self.path}: messages of topic {topic!r} differ in length')
         joined = np.frombuffer(b''.join(messages), dtype=np.uint8)
         return joined.reshape(len(messages), -1)
 
     def _number(self, topic: str) -> int:
         if topic not in self._topics:
-            raise UnknownTopic(self.path, topic, self._topics)
+            raise LogError(f'{self.path} has no topic {topic!r}; {choices(self._topics)}')
         return self._topics[topic]
 
 

@@ -27,7 +27,7 @@ from mcap.records import (
 from mcap.writer import MCAP0_MAGIC
 
 from cnoid_control.messages.definitions import full_definition
-from cnoid_control.log.exceptions import LogNotWritable
+from cnoid_control.log.exceptions import LogError
 
 MESSAGE_HEAD = np.dtype(
     [
@@ -74,7 +74,7 @@ class McapWriter:
             metadata: maps of texts by name, written at the beginning.
 
         Raises:
-            LogNotWritable: it cannot be created.
+            LogError: it cannot be created.
         """
         self._path = path
         self._schemas: dict[str, Schema] = {}
@@ -92,7 +92,7 @@ class McapWriter:
                 self._metadata.append(MetadataIndex(offset=self._position, length=len(data), name=name))
                 self._write(data)
         except OSError as error:
-            raise LogNotWritable(path, error) from error
+            raise LogError(f'{path} cannot be written: {error.strerror or error}') from error
 
     def _write(self, data: bytes) -> None:
         try:

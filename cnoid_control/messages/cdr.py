@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cnoid_control.ros.exceptions import MalformedMessage
+from cnoid_control.messages.definitions import Field, fields_of
+from cnoid_control.messages.exceptions import MalformedMessage
 
 # The encapsulation header comes first; alignment counts from behind it.
 PREAMBLE = 4
@@ -64,20 +67,11 @@ class CdrCursor:
         value: int = struct.unpack_from(self.order + 'I', self.data, begin)[0]
         return value
 
-    def byte(self) -> int:
-        """Next byte."""
-        return self.data[self.skip(1, 1)]
-
-    def floats(self, count: int) -> tuple[float, ...]:
-        """Next `count` numbers of 32 bits."""
-        begin = self.skip(count, 4)
-        return struct.unpack_from(f'{self.order}{count}f', self.data, begin)
-
     def string(self) -> str:
         """Next text.
 
         Raises:
-            MalformedMessage: it does not end as texts do, or not before the message's end.
+            MalformedMessage: it is not terminated, or not before the message's end.
         """
         length = self.integer()
         begin = self.skip(length, 1)
@@ -85,24 +79,122 @@ class CdrCursor:
             raise MalformedMessage(f'a text of {length} bytes without an end')
         return self.data[begin : begin + max(length - 1, 0)].decode('utf-8', 'replace')
 
-    def sequence(self, kind: str) -> np.ndarray:
-        """Next sequence of numbers, numpy type `kind` ('f4', 'f8', 'u1'); a view on the bytes."""
-        count = self.integer()
-        dtype = np.dtype(self.order + kind)
-        begin = self.skip(count, dtype.itemsize)
-        return np.frombuffer(self.data, dtype, count, begin)
 
-    def header(self) -> int:
-        """Next header; returns its stamp [ns]."""
-        begin = self.skip(2, 4)
-        seconds, nanoseconds = STAMP_FIELDS[self.order].unpack_from(self.data, begin)
-        self.string()
-        stamp: int = seconds * NANOSECONDS + nanoseconds
-        return stamp
+class Place(NamedTuple):
+    """Where numbers stand in a message: offset [bytes], how many and of which numpy type."""
+
+    offset: int
+    size: int
+    dtype: np.dtype
+
+    @property
+    def end(self) -> int:
+        """Where they end [bytes]."""
+        return self.offset + self.size * self.dtype.itemsize
 
 
-def read_stamp(data: bytes, order: str) -> int:
-    """Stamp of a stamped message of at least 12 bytes [ns]."""
+class MessagePlaces:
+    """Where everything stands in one serialized message, found by the message's definition.
+
+    Fields are named by their path: 'position', 'pose.pose.orientation.w', 'fields.0.name'.
+
+    Attributes:
+        numbers: places of the numbers by field.
+        texts: texts by field; those of an array together.
+        counts: where the size of each sequence stands [bytes].
+        order: byte order, '<' or '>'.
+        gaps: begin and end of the filling between fields.
+    """
+
+    def __init__(self, schema: str, data: bytes) -> None:
+        """Walk through a message of type `package/msg/Type`.
+
+        Raises:
+            MalformedMessage: the bytes are not such a message.
+        """
+        self.numbers: dict[str, Place] = {}
+        self.texts: dict[str, str | tuple[str, ...]] = {}
+        self.counts: dict[str, int] = {}
+        self._cursor = CdrCursor(data)
+        self.order = self._cursor.order
+        self.gaps = self._cursor.gaps
+        self._walk(fields_of(schema), '')
+
+    def _walk(self, fields: tuple[Field, ...], prefix: str) -> None:
+        cursor = self._cursor
+        for name, kind, parts, count in fields:
+            path = prefix + name
+            is_one = count == 1
+            if count < 0:
+                count = cursor.integer()
+                self.counts[path] = cursor.offset - 4
+            if kind:
+                dtype = np.dtype(self.order + kind)
+                self.numbers[path] = Place(cursor.skip(count, dtype.itemsize), count, dtype)
+            elif not parts:
+                texts = tuple([cursor.string() for _ in range(count)])
+                self.texts[path] = texts[0] if is_one else texts
+            elif is_one:
+                self._walk(parts, f'{path}.')
+            else:
+                for index in range(count):
+                    self._walk(parts, f'{path}.{index}.')
+
+    def __getitem__(self, path: str) -> Place:
+        """Place of a field, or of all numbers of one that is made of numbers of one type.
+
+        Raises:
+            KeyError: the message has no such field.
+        """
+        if path in self.numbers:
+            return self.numbers[path]
+        parts = [place for name, place in self.numbers.items() if name.startswith(f'{path}.')]
+        if not parts:
+            raise KeyError(f'no numbers {path!r}; choose from: {", ".join(self.numbers)}')
+        whole = Place(parts[0].offset, sum(part.size for part in parts), parts[0].dtype)
+        if whole.end != parts[-1].end or any(part.dtype != whole.dtype for part in parts):
+            raise KeyError(f'{path!r} is not made of numbers of one type in a row')
+        return whole
+
+
+def parse_message(schema: str, data: bytes) -> Any:
+    """Message of type `package/msg/Type`, with the attributes that rclpy's message has.
+
+    Arrays of numbers are views on the bytes; a time is an array of seconds and nanoseconds.
+
+    Raises:
+        MalformedMessage: the bytes are not such a message.
+    """
+    places = MessagePlaces(schema, data)
+
+    def build(fields: tuple[Field, ...], prefix: str) -> SimpleNamespace:
+        message = SimpleNamespace()
+        for field in fields:
+            setattr(message, field.name, value_of(field, prefix + field.name))
+        return message
+
+    def value_of(field: Field, path: str) -> Any:
+        if field.dtype:
+            place = places.numbers[path]
+            values = np.frombuffer(data, place.dtype, place.size, place.offset)
+            return values[0] if field.size == 1 else values
+        if not field.parts:
+            return places.texts[path]
+        if field.size == 1:
+            return build(field.parts, f'{path}.')
+        count = field.size
+        if count < 0:
+            order, at = places.order, places.counts[path]
+            count = struct.unpack_from(order + 'I', data, at)[0]
+        return [build(field.parts, f'{path}.{index}.') for index in range(count)]
+
+    return build(fields_of(schema), '')
+
+
+def read_stamp(data: bytes, order: str | None = None) -> int:
+    """Stamp of a stamped message of at least 12 bytes [ns]; by its preamble without an order."""
+    if order is None:
+        order = '<' if data[1] else '>'
     seconds, nanoseconds = STAMP_FIELDS[order].unpack_from(data, STAMP)
     stamp: int = seconds * NANOSECONDS + nanoseconds
     return stamp

@@ -1,4 +1,4 @@
-"""JointState decoding, in any joint order."""
+"""Decoding of sensor_msgs/JointState, in any joint order, fast enough for every tick."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cnoid_control.messages.cdr import FRAME_ID, STAMP, CdrCursor, aligned_copy, read_stamp
-from cnoid_control.ros.exceptions import MalformedMessage
-
-FIELDS = ('position', 'velocity', 'effort')
+from cnoid_control.messages.cdr import FRAME_ID, STAMP, MessagePlaces, aligned_copy, read_stamp
+from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.messages.layouts import JOINT_FIELDS, JOINT_STATE
 
 
 class JointStateLayout(NamedTuple):
@@ -19,7 +18,7 @@ class JointStateLayout(NamedTuple):
     Attributes:
         names: the joints.
         order: byte order, '<' or '>'.
-        block_end: where the names end.
+        block_end: where the arrays begin, behind the names.
         mask: 0xFF for the bytes up to there that must stay the same, 0 for stamp and filling.
         counts: where the size of each array is, and its bytes.
         arrays: where the numbers of each array begin; arrays that are empty are left out.
@@ -34,34 +33,32 @@ class JointStateLayout(NamedTuple):
 
 
 def find_layout(data: bytes) -> JointStateLayout:
-    """Walk through a message.
+    """Places of a serialized message.
 
     Raises:
         MalformedMessage: it is not a JointState, or an array has not one value for each name.
     """
-    cursor = CdrCursor(data)
-    cursor.header()
-    names = tuple([cursor.string() for _ in range(cursor.integer())])
-    block_end = cursor.offset
+    places = MessagePlaces(JOINT_STATE, data)
+    names = tuple(places.texts['name'])
+    block_end = places.counts['position']
     mask = np.full(block_end, 0xFF, np.uint8)
     mask[STAMP - 2 : FRAME_ID] = 0
-    for begin, end in cursor.gaps:
+    for begin, end in places.gaps:
         mask[begin:end] = 0
     counts = []
     arrays = {}
-    for field in FIELDS:
-        count = cursor.integer()
-        counts.append((cursor.offset - 4, data[cursor.offset - 4 : cursor.offset]))
-        begin = cursor.skip(count, 8)
-        if count not in (0, len(names)):
-            raise MalformedMessage(f'{field} has {count} values for {len(names)} names')
-        if count:
-            arrays[field] = begin
-    return JointStateLayout(names, cursor.order, block_end, mask, counts, arrays)
+    for field in JOINT_FIELDS:
+        at, place = places.counts[field], places.numbers[field]
+        counts.append((at, data[at : at + 4]))
+        if place.size not in (0, len(names)):
+            raise MalformedMessage(f'{field} has {place.size} values for {len(names)} names')
+        if place.size:
+            arrays[field] = place.offset
+    return JointStateLayout(names, places.order, block_end, mask, counts, arrays)
 
 
 class JointStateDecoder:
-    """Values of our joints, whatever order and company a message names them in.
+    """Extracts this robot's joints from JointState messages in any joint order.
 
     The first message is walked through once to learn where its numbers are; the following ones
     are read there directly, as long as their length, names and sizes stay the same.
@@ -78,11 +75,11 @@ class JointStateDecoder:
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Expect these joints."""
+        """Decode the values of these joints, in this order."""
         self.names = tuple(names)
         self.stamp = 0
-        self._values = np.full(len(FIELDS) * len(self.names), np.nan)
-        self.position, self.velocity, self.effort = self._values.reshape(len(FIELDS), -1)
+        self._values = np.full(len(JOINT_FIELDS) * len(self.names), np.nan)
+        self.position, self.velocity, self.effort = self._values.reshape(len(JOINT_FIELDS), -1)
         self.has_position = self.has_velocity = self.has_effort = False
         self.missing: tuple[str, ...] = self.names
         self.problem = ''
@@ -140,7 +137,7 @@ class JointStateDecoder:
 
     def _learn(self, data: bytes) -> None:
         layout = find_layout(data)
-        for field in FIELDS:
+        for field in JOINT_FIELDS:
             setattr(self, f'has_{field}', field in layout.arrays)
         self._map(layout, data)
         self._length, self._counts = len(data), layout.counts
@@ -159,7 +156,7 @@ class JointStateDecoder:
         self._copy = aligned_copy(data)
         self._numbers = np.frombuffer(self._copy, layout.order + 'f8', size, begin)
         source, target = [], []
-        for row, field in enumerate(FIELDS):
+        for row, field in enumerate(JOINT_FIELDS):
             if field in layout.arrays:
                 first = (layout.arrays[field] - begin) // 8
                 for column, name in enumerate(self.names):

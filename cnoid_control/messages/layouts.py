@@ -1,118 +1,249 @@
-"""Byte layouts of the messages that are written."""
+"""Messages of fixed size, written and read by their definitions, one or many at once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-HEADER = b'\x00\x01\x00\x00'  # CDR, little endian
+from cnoid_control.messages.cdr import (
+    FRAME_ID,
+    NANOSECONDS,
+    PREAMBLE,
+    STAMP,
+    STAMP_FIELDS,
+    MessagePlaces,
+    Place,
+    aligned_copy,
+    read_stamp,
+)
+from cnoid_control.messages.definitions import Field, fields_of
+
+LITTLE_ENDIAN = b'\x00\x01\x00\x00'
+
+JOINT_STATE = 'sensor_msgs/msg/JointState'
+JOINT_FIELDS = ('position', 'velocity', 'effort')
+ODOMETRY = 'nav_msgs/msg/Odometry'
+NUMBERS = 'std_msgs/msg/Float64MultiArray'
+TEXT = 'std_msgs/msg/String'
 
 
-@dataclass(frozen=True)
-class Field:
-    """Numbers in a message: offset [bytes], how many and of which type."""
-
-    offset: int
-    count: int
-    dtype: np.dtype
-
-
-class CdrLayout:
-    """Layout of a message, put together field by field in the order of its definition.
+class MessageLayout:
+    """A message whose texts and array sizes are fixed, and the places of its numbers.
 
     Attributes:
         schema: ROS type, `package/msg/Type`.
-        fields: named fields that can be filled in.
+        template: the serialized message with the numbers that it was made with.
+        places: where its numbers stand.
     """
 
-    def __init__(self, schema: str) -> None:
-        """Begin a message."""
+    def __init__(self, schema: str, values: Mapping[str, Any] | None = None) -> None:
+        """Serialize a message.
+
+        Args:
+            schema: ROS type, `package/msg/Type`.
+            values: texts and numbers by field ('header.frame_id', 'pose.pose'), a list of such
+                maps for a sequence of messages; what is left out is zero or empty.
+
+        Raises:
+            KeyError: the message has no such field.
+            ValueError: a field has another number of values.
+        """
         self.schema = schema
-        self.fields: dict[str, Field] = {}
-        self._template = bytearray(HEADER)
-
-    # --- putting it together ------------------------------------------------------------------
-
-    def _align(self, size: int) -> None:
-        # Alignment counts from the end of the encapsulation header.
-        self._template.extend(b'\x00' * (-(len(self._template) - len(HEADER)) % size))
-
-    def numbers(self, name: str, count: int = 1, dtype: str = '<f8', value: float = 0) -> None:
-        """Append a number or an array of fixed size; without a name it is constant."""
-        kind = np.dtype(dtype)
-        # Nothing stands for an empty array, not even what would align it.
-        if count:
-            self._align(kind.itemsize)
-        if name:
-            self.fields[name] = Field(len(self._template), count, kind)
-        self._template += np.full(count, value, kind).tobytes()
-
-    def sequence(self, name: str, count: int, dtype: str = '<f8') -> None:
-        """Append an array of variable size, which has this size here."""
-        self.numbers('', dtype='<u4', value=count)
-        self.numbers(name, count, dtype)
-
-    def text(self, value: str) -> None:
-        """Append a constant string."""
-        encoded = value.encode() + b'\x00'
-        self.numbers('', dtype='<u4', value=len(encoded))
-        self._template += encoded
-
-    def texts(self, values: list[str]) -> None:
-        """Append a constant array of strings."""
-        self.numbers('', dtype='<u4', value=len(values))
-        for value in values:
-            self.text(value)
-
-    def header(self, frame: str) -> None:
-        """Append a std_msgs/Header with the time left open."""
-        self.numbers('stamp', 2, '<u4')
-        self.text(frame)
-
-    # --- using it -----------------------------------------------------------------------------
+        given = _flatten(values or {})
+        template = bytearray(LITTLE_ENDIAN)
+        _append(template, fields_of(schema), '', given)
+        self.places = MessagePlaces(schema, bytes(template))
+        known = self.places
+        for path, value in given.items():
+            if path in known.texts or (path in known.counts and path not in known.numbers):
+                continue
+            place = known[path]
+            numbers = np.broadcast_to(np.asarray(value, place.dtype).reshape(-1), place.size)
+            template[place.offset : place.end] = numbers.tobytes()
+        self.template = bytes(template)
 
     @property
     def length(self) -> int:
         """Length of a message [bytes]."""
-        return len(self._template)
+        return len(self.template)
 
-    def encode(self, values: dict[str, np.ndarray], count: int) -> np.ndarray:
+    def encode(self, values: Mapping[str, np.ndarray], count: int) -> np.ndarray:
         """Serialize many messages.
 
         Args:
             values: for each field an array of shape (count, field size), or (count,) for one
-                number; what is left out keeps its constant.
+                number; what is left out keeps its value in the template.
             count: number of messages.
 
         Returns:
-            One message a row, shape (count, length), uint8.
+            One message per row, shape (count, length), uint8.
+
+        Raises:
+            KeyError: the message has no such field.
         """
-        rows = np.tile(np.frombuffer(bytes(self._template), dtype=np.uint8), (count, 1))
-        for name, value in values.items():
-            field = self.fields.get(name)
-            if field is None or not field.count:
-                continue
-            numbers = np.ascontiguousarray(value, dtype=field.dtype).reshape(count, field.count)
-            size = field.count * field.dtype.itemsize
-            rows[:, field.offset : field.offset + size] = numbers.view(np.uint8)
+        rows = np.tile(np.frombuffer(self.template, np.uint8), (count, 1))
+        for path, value in values.items():
+            place = self.places[path]
+            if place.size:
+                numbers = np.ascontiguousarray(value, place.dtype).reshape(count, place.size)
+                rows[:, place.offset : place.end] = numbers.view(np.uint8)
         return rows
 
-    def decode(self, rows: np.ndarray, name: str) -> np.ndarray:
+    def decode(self, rows: np.ndarray, path: str) -> np.ndarray:
         """Numbers of a field in many messages, shape (messages, field size).
 
         Args:
-            rows: one message a row, shape (messages, length), uint8.
-            name: name of the field.
+            rows: one message per row, shape (messages, length), uint8.
+            path: the field.
         """
-        field = self.fields[name]
-        size = field.count * field.dtype.itemsize
-        part = np.ascontiguousarray(rows[:, field.offset : field.offset + size])
-        return part.view(field.dtype)
+        place = self.places[path]
+        part = np.ascontiguousarray(rows[:, place.offset : place.end])
+        return part.view(place.dtype).reshape(len(rows), place.size)
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = '') -> dict[str, Any]:
+    """Values by full path; a list of maps also keeps its length under its own path."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat[prefix + name] = value
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            for index, part in enumerate(value):
+                flat |= _flatten(part, f'{prefix}{name}.{index}.')
+    return flat
+
+
+def _append(
+    data: bytearray, fields: Sequence[Field], prefix: str, values: Mapping[str, Any]
+) -> None:
+    """Append fields with their texts and sizes; the numbers stay zero."""
+    for name, kind, parts, size in fields:
+        path = prefix + name
+        count = size
+        if size < 0:
+            count = len(values.get(path, ()))
+            _append_integer(data, count)
+        if kind:
+            _append_zeros(data, count, np.dtype(kind).itemsize)
+        elif not parts:
+            texts = [values.get(path, '')] if size == 1 else values.get(path, ())
+            for text in texts:
+                encoded = text.encode() + b'\x00'
+                _append_integer(data, len(encoded))
+                data += encoded
+        elif size == 1:
+            _append(data, parts, f'{path}.', values)
+        else:
+            for index in range(count):
+                _append(data, parts, f'{path}.{index}.', values)
+
+
+def _append_zeros(data: bytearray, count: int, size: int) -> None:
+    # Nothing stands for an empty array, not even what would align it.
+    if count:
+        data.extend(bytes(-(len(data) - PREAMBLE) % size + count * size))
+
+
+def _append_integer(data: bytearray, value: int) -> None:
+    _append_zeros(data, 1, 4)
+    data[-4:] = value.to_bytes(4, 'little')
+
+
+class MessageBuffer:
+    """One message that is filled in again and again, at every tick."""
+
+    def __init__(self, layout: MessageLayout, stamp: str = 'header.stamp') -> None:
+        """Copy a message.
+
+        Args:
+            layout: the message.
+            stamp: field of its stamp.
+        """
+        self._bytes = aligned_copy(layout.template)
+        self._places = layout.places
+        self._stamp = layout.places[stamp].offset
+
+    def view(self, path: str) -> np.ndarray:
+        """Writable view on the numbers of a field."""
+        place = self._places[path]
+        return np.frombuffer(self._bytes, place.dtype, place.size, place.offset)
+
+    def encode(self, stamp: int) -> bytes:
+        """Bytes of the message with the present numbers and this stamp [ns]."""
+        STAMP_FIELDS['<'].pack_into(self._bytes, self._stamp, *divmod(stamp, NANOSECONDS))
+        return bytes(self._bytes)
+
+
+class StampedNumbers:
+    """Reads a message that has nothing but float64 numbers behind its header.
+
+    Attributes:
+        stamp: stamp of the last message [ns].
+        numbers: all numbers of the last message.
+    """
+
+    def __init__(self, schema: str) -> None:
+        """Read messages of type `package/msg/Type`."""
+        self._schema = schema
+        self._places = MessageLayout(schema).places
+        numbers = [place for path, place in self._places.numbers.items() if path != 'header.stamp']
+        self._begin = numbers[0].offset
+        self.stamp = 0
+        self.numbers = np.full((numbers[-1].end - self._begin) // 8, np.nan)
+        self._views: dict[str, np.ndarray] = {}
+        # What the place of the numbers was learnt from, and a copy of the message.
+        self._length = -1
+        self._preamble = b''
+        self._name_length = b''
+        self._order = '<'
+        self._copy = aligned_copy(b'')
+        self._source = self.numbers
+
+    def __getitem__(self, path: str) -> np.ndarray:
+        """Numbers of a field in the last message; always the same array."""
+        view = self._views.get(path)
+        if view is None:
+            place: Place = self._places[path]
+            first = (place.offset - self._begin) // 8
+            view = self._views[path] = self.numbers[first : first + place.size]
+        return view
+
+    def decode(self, data: bytes) -> None:
+        """Take over the numbers of a message.
+
+        Raises:
+            MalformedMessage: the bytes are not such a message.
+        """
+        # With the same length, byte order and length of the frame's name all is where it was.
+        if not (
+            len(data) == self._length
+            and data.startswith(self._preamble)
+            and data.startswith(self._name_length, FRAME_ID)
+        ):
+            self._learn(data)
+        self.stamp = read_stamp(data, self._order)
+        self._copy[:] = data
+        self.numbers[:] = self._source
+
+    def _learn(self, data: bytes) -> None:
+        self._length = -1
+        places = MessagePlaces(self._schema, data)
+        begin = next(p.offset for path, p in places.numbers.items() if path != 'header.stamp')
+        self._order = places.order
+        self._copy = aligned_copy(data)
+        self._source = np.frombuffer(self._copy, places.order + 'f8', self.numbers.size, begin)
+        self._preamble, self._name_length = data[:STAMP], data[FRAME_ID : FRAME_ID + 4]
+        self._length = len(data)
+
+
+def is_stamped(schema: str) -> bool:
+    """Whether messages of a type begin with a header."""
+    return fields_of(schema)[0].name == 'header'
 
 
 def stamps(nanoseconds: np.ndarray) -> np.ndarray:
-    """Seconds and nanoseconds of `Header.stamp`, shape (n, 2), uint32."""
+    """Seconds and nanoseconds of `header.stamp`, shape (n, 2), uint32."""
     return np.stack((nanoseconds // 10**9, nanoseconds % 10**9), axis=1).astype('<u4')
 
 
@@ -121,121 +252,28 @@ def to_nanoseconds(times: np.ndarray) -> np.ndarray:
     return np.rint(np.maximum(times, 0.0) * 1e9).astype(np.uint64)
 
 
-def decode_text(message: bytes) -> str:
-    """Text of a std_msgs/String."""
-    start = len(HEADER) + 4
-    length = int.from_bytes(message[len(HEADER) : start], 'little')
-    return message[start : start + length - 1].decode()
+def joint_state(
+    names: Sequence[str],
+    fields: Sequence[str] = JOINT_FIELDS,
+    frame: str = '',
+    with_effort: bool = True,
+) -> MessageLayout:
+    """sensor_msgs/JointState of these joints with these arrays, where wanted without efforts."""
+    fields = [field for field in fields if with_effort or field != 'effort']
+    arrays = {field: np.zeros(len(names)) for field in fields}
+    return MessageLayout(JOINT_STATE, {'header.frame_id': frame, 'name': list(names)} | arrays)
 
 
-def joint_state(names: list[str], efforts: bool = True) -> CdrLayout:
-    """sensor_msgs/JointState: position, velocity and, where wanted, effort of these joints."""
-    layout = CdrLayout('sensor_msgs/msg/JointState')
-    layout.header('')
-    layout.texts(names)
-    layout.sequence('position', len(names))
-    layout.sequence('velocity', len(names))
-    layout.sequence('effort', len(names) if efforts else 0)
-    return layout
+def odometry(frame: str, child_frame: str) -> MessageLayout:
+    """nav_msgs/Odometry: 'pose.pose' and, in the child frame, 'twist.twist'."""
+    return MessageLayout(ODOMETRY, {'header.frame_id': frame, 'child_frame_id': child_frame})
 
 
-def odometry(frame: str, child_frame: str) -> CdrLayout:
-    """nav_msgs/Odometry: pose (position, quaternion) and twist (in the child frame)."""
-    layout = CdrLayout('nav_msgs/msg/Odometry')
-    layout.header(frame)
-    layout.text(child_frame)
-    layout.numbers('pose', 7)
-    layout.numbers('', 36)
-    layout.numbers('twist', 6)
-    layout.numbers('', 36)
-    return layout
+def numbers(count: int) -> MessageLayout:
+    """std_msgs/Float64MultiArray with this many numbers in 'data'."""
+    return MessageLayout(NUMBERS, {'data': np.zeros(count)})
 
 
-def numbers(count: int) -> CdrLayout:
-    """std_msgs/Float64MultiArray: data of one size."""
-    layout = CdrLayout('std_msgs/msg/Float64MultiArray')
-    layout.numbers('', dtype='<u4')
-    layout.numbers('', dtype='<u4')
-    layout.sequence('data', count)
-    return layout
-
-
-def text(value: str) -> CdrLayout:
-    """std_msgs/String: a constant text."""
-    layout = CdrLayout('std_msgs/msg/String')
-    layout.text(value)
-    return layout
-
-
-def vector(frame: str, name: str) -> CdrLayout:
-    """geometry_msgs/Vector3Stamped: one vector."""
-    layout = CdrLayout('geometry_msgs/msg/Vector3Stamped')
-    layout.header(frame)
-    layout.numbers(name, 3)
-    return layout
-
-
-def wrench(frame: str) -> CdrLayout:
-    """geometry_msgs/WrenchStamped: force and torque."""
-    layout = CdrLayout('geometry_msgs/msg/WrenchStamped')
-    layout.header(frame)
-    layout.numbers('F', 6)
-    return layout
-
-
-def imu(frame: str) -> CdrLayout:
-    """sensor_msgs/Imu: angular velocity and acceleration; it knows no orientation."""
-    layout = CdrLayout('sensor_msgs/msg/Imu')
-    layout.header(frame)
-    layout.numbers('', 4)
-    layout.numbers('', 1, value=-1.0)  # stands for an orientation that is not measured
-    layout.numbers('', 8)
-    layout.numbers('w', 3)
-    layout.numbers('', 9)
-    layout.numbers('dv', 3)
-    layout.numbers('', 9)
-    return layout
-
-
-def image(frame: str, pixels: np.ndarray) -> CdrLayout:
-    """sensor_msgs/Image with the size of a picture of shape (height, width[, 3]), uint8."""
-    height, width = pixels.shape[:2]
-    layout = CdrLayout('sensor_msgs/msg/Image')
-    layout.header(frame)
-    layout.numbers('', dtype='<u4', value=height)
-    layout.numbers('', dtype='<u4', value=width)
-    layout.text('rgb8' if pixels.ndim == 3 else 'mono8')
-    layout.numbers('', dtype='u1')
-    layout.numbers('', dtype='<u4', value=pixels[:1].size)
-    layout.sequence('data', pixels.size, 'u1')
-    return layout
-
-
-def point_cloud(frame: str, height: int, width: int) -> CdrLayout:
-    """sensor_msgs/PointCloud2 of float32 x, y, z."""
-    layout = CdrLayout('sensor_msgs/msg/PointCloud2')
-    layout.header(frame)
-    layout.numbers('', dtype='<u4', value=height)
-    layout.numbers('', dtype='<u4', value=width)
-    layout.numbers('', dtype='<u4', value=3)
-    for index, name in enumerate('xyz'):
-        layout.text(name)
-        layout.numbers('', dtype='<u4', value=4 * index)
-        layout.numbers('', dtype='u1', value=7)  # FLOAT32
-        layout.numbers('', dtype='<u4', value=1)
-    layout.numbers('', dtype='u1')
-    layout.numbers('', dtype='<u4', value=12)
-    layout.numbers('', dtype='<u4', value=12 * width)
-    layout.sequence('data', 12 * height * width, 'u1')
-    layout.numbers('', dtype='u1', value=0)
-    return layout
-
-
-def laser_scan(frame: str, count: int) -> CdrLayout:
-    """sensor_msgs/LaserScan: angle_min, angle_max, angle_increment, ..., ranges."""
-    layout = CdrLayout('sensor_msgs/msg/LaserScan')
-    layout.header(frame)
-    layout.numbers('scan', 7, '<f4')
-    layout.sequence('ranges', count, '<f4')
-    layout.sequence('', 0, '<f4')
-    return layout
+def numbers_in(rows: np.ndarray) -> np.ndarray:
+    """Data of std_msgs/Float64MultiArray messages of one length, shape (messages, numbers)."""
+    return numbers((rows.shape[1] - numbers(0).length) // 8).decode(rows, 'data')

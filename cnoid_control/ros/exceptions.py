@@ -12,10 +12,6 @@ class RosError(CnoidControlError):
     """Base of what can be wrong on the ROS side."""
 
 
-class MalformedMessage(RosError):
-    """Bytes that are not a message of the expected type."""
-
-
 class ServiceUnavailable(HardwareError, RosError):
     """A service that did not answer."""
 
@@ -134,14 +130,6 @@ class MissingInterfaces(HardwareError, RosError):
         super().__init__(
             f'{purpose} needs the message package {package!r}, which is not installed'
         )
-
-
-class UnsupportedDevice(RosError):
-    """A device that no ROS message is known for."""
-
-    def __init__(self, device: object, known: Iterable[str]) -> None:
-        """Name the device and the kinds that can be served."""
-        super().__init__(f'no message for device {device!r}; {choices(known)}')
 
 
 class NoRobotDescription(RosError):

@@ -15,10 +15,10 @@ import rclpy
 from rclpy.node import Node
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.joint_state import JointStateDecoder, find_layout
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.exceptions import (
-    MalformedMessage,
     MissingInterfaces,
     ServiceUnavailable,
     UnusableController,

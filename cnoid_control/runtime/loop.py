@@ -188,7 +188,7 @@ class ControlLoop:
         Raises:
             NoControllerLeft: no controller wants to run.
             HardwareError: the robot lacks what the controllers ask for.
-            LogNotWritable: the log file cannot be created.
+            LogError: the log file cannot be created.
         """
         self._is_closed = False
         self.host.configure()

@@ -18,14 +18,10 @@ from cnoid_control.body.body import BodyState
 from cnoid_control.body.channels import COMMAND_ARRAYS
 from cnoid_control.hardware.channels import Channels, input_channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.log.device_messages import (
-    data_messages,
-    measurement_layout,
-    split_measurements,
-)
+from cnoid_control.log.device_messages import MeasurementCodec, data_messages
 from cnoid_control.log.writer import Batch, McapWriter
 from cnoid_control.messages import layouts
-from cnoid_control.messages.layouts import CdrLayout, stamps, to_nanoseconds
+from cnoid_control.messages.layouts import MessageLayout, stamps, to_nanoseconds
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_to_text
 
@@ -57,7 +53,7 @@ class LogEncoder:
     """Makes the messages of a block.
 
     Topics: `joint_states` (what was read), `commands` (what was sent), `controller_outputs` (what
-    the controllers commanded, where the limits changed it), `root`, a topic a device, `inputs`
+    the controllers commanded, where the limits changed it), `root`, one topic per device, `inputs`
     (the exact time, and what of the state is in none of these) and `outputs` (what else the
     controllers commanded).
     """
@@ -82,14 +78,14 @@ class LogEncoder:
         names = joint_names(body)
         self._inputs = inputs.columns
         self._outputs = outputs.columns
-        self._states = layouts.joint_state(names, 'u' in inputs.columns)
+        self._states = layouts.joint_state(names, with_effort='u' in inputs.columns)
         self._commands = layouts.joint_state(names)
         self._root = layouts.odometry('world', body.root_link.name)
         self._more_inputs = _places(inputs, NAMED_INPUTS)
         self._more_outputs = _places(outputs, COMMAND_ARRAYS)
         self._tick = layouts.numbers(1 + len(self._more_inputs))
         self._rest = layouts.numbers(len(self._more_outputs))
-        self._sensors = [(device, measurement_layout(device)) for device in sensors]
+        self._sensors = [(device, MeasurementCodec(device)) for device in sensors]
         self._topics = topics
 
     def encode(self, block: LogBlock) -> list[Batch]:
@@ -116,14 +112,14 @@ class LogEncoder:
                 'controller_outputs', times[changed], stamp[changed], raw[changed]
             )
         )
-        batches += self._measurements(block, times, stamp)
+        batches += self._measurements(block, times)
         batches += self._single_messages(block, times)
         return batches
 
     def _joint_states(self, times: np.ndarray, stamp: np.ndarray, inputs: np.ndarray) -> Batch:
         columns = self._inputs
         values = {
-            'stamp': stamp,
+            'header.stamp': stamp,
             'position': inputs[:, columns['q']],
             'velocity': inputs[:, columns['dq']],
         }
@@ -135,31 +131,30 @@ class LogEncoder:
         self, topic: str, times: np.ndarray, stamp: np.ndarray, commands: np.ndarray
     ) -> Batch:
         position, velocity, effort = np.split(commands, 3, axis=1)
-        values = {'stamp': stamp, 'position': position, 'velocity': velocity, 'effort': effort}
-        return _batch(topic, self._commands, times, values)
+        values = {'position': position, 'velocity': velocity, 'effort': effort}
+        return _batch(topic, self._commands, times, values | {'header.stamp': stamp})
 
     def _odometry(self, times: np.ndarray, stamp: np.ndarray, inputs: np.ndarray) -> Batch:
         pose = inputs[:, self._inputs['root_q']]
         twist = inputs[:, self._inputs['root_motion']]
         # An Odometry's twist is in the axes of the child frame.
         local = [unrotate(pose[:, 3:], twist[:, :3]), unrotate(pose[:, 3:], twist[:, 3:])]
-        values = {'stamp': stamp, 'pose': pose, 'twist': np.concatenate(local, axis=1)}
-        return _batch('root', self._root, times, values)
+        values = {'pose.pose': pose, 'twist.twist': np.concatenate(local, axis=1)}
+        return _batch('root', self._root, times, values | {'header.stamp': stamp})
 
-    def _measurements(self, block: LogBlock, times: np.ndarray, stamp: np.ndarray) -> list[Batch]:
+    def _measurements(self, block: LogBlock, times: np.ndarray) -> list[Batch]:
         batches, start = [], 0
-        for index, (device, layout) in enumerate(self._sensors):
-            size = sum(getattr(device, name).size for name in device.measured_fields)
+        for index, (device, codec) in enumerate(self._sensors):
             fresh = block.fresh[: block.rows, index]
-            values = block.measurements[: block.rows][fresh, start : start + size]
-            fields = split_measurements(device, values) | {'stamp': stamp[fresh]}
+            values = block.measurements[: block.rows][fresh, start : start + codec.size]
+            rows = codec.encode(values, times[fresh])
             topic = self._topics.get(device.name, device.name)
-            batches.append(_batch(topic, layout, times[fresh], fields))
-            start += size
+            batches.append(Batch(topic, codec.layout.schema, times[fresh], rows))
+            start += codec.size
         return batches
 
     def _single_messages(self, block: LogBlock, times: np.ndarray) -> list[Batch]:
-        batches = []
+        batches: list[Batch] = []
         for row, device, data in block.data:
             topic = self._topics.get(device.name, device.name)
             batches += data_messages(device, topic, data, int(times[row]))
@@ -176,7 +171,8 @@ class LogEncoder:
                 batches.append(_batch(topic, layout, times[row : row + 1], {'data': values[None]}))
         for row, topic, text in block.messages:
             if row < len(times):
-                batches.append(_batch(topic, layouts.text(text), times[row : row + 1], {}))
+                layout = MessageLayout(layouts.TEXT, {'data': text})
+                batches.append(_batch(topic, layout, times[row : row + 1], {}))
         return batches
 
 
@@ -202,7 +198,7 @@ def _places(channels: Channels, named: tuple[str, ...]) -> np.ndarray:
 
 
 def _batch(
-    topic: str, layout: CdrLayout, times: np.ndarray, values: dict[str, np.ndarray]
+    topic: str, layout: MessageLayout, times: np.ndarray, values: dict[str, np.ndarray]
 ) -> Batch:
     return Batch(topic, layout.schema, times, layout.encode(values, len(times)))
 
@@ -304,7 +300,7 @@ class Recorder:
             ios: the controllers' io, for what they log of their own.
 
         Raises:
-            LogNotWritable: the file cannot be created.
+            LogError: the file cannot be created.
         """
         body = self._body
         self._ios = ios

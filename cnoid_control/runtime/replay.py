@@ -13,10 +13,10 @@ from cnoid_control.body.channels import CHANNELS, COMMAND_ARRAYS
 from cnoid_control.hardware.channels import Channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.replay import ReplayHardware, ReplayParameters
-from cnoid_control.log.exceptions import LogNotReadable
+from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.reader import LogFile
 from cnoid_control.messages import layouts
-from cnoid_control.messages.layouts import decode_text
+from cnoid_control.messages.cdr import parse_message
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_from_text
 from cnoid_control.runtime.build import make_loop, make_robot
@@ -97,8 +97,8 @@ class OutputComparer:
         columns = json.loads(log.metadata['cnoid_control']['columns'])['outputs']
         names = {name: [place.start, place.stop] for name, place in channels.columns.items()}
         if columns != names:
-            raise LogNotReadable(
-                log.path, f'{list(columns)} were commanded then, now it is {list(names)}'
+            raise LogError(
+                f'{log.path}: {list(columns)} were commanded then, now it is {list(names)}'
             )
         self._channels = channels
         self._recorded = recorded_outputs(self._hardware, channels)
@@ -119,7 +119,8 @@ class OutputComparer:
                     continue
                 ticks = np.searchsorted(log.times('joint_states'), log.times(topic))
                 for tick, data in zip(ticks, log.messages(topic), strict=True):
-                    message = message_from_text(mailbox.kind, decode_text(data))
+                    text = parse_message(layouts.TEXT, data).data
+                    message = message_from_text(mailbox.kind, text)
                     letters.setdefault(int(tick), []).append((mailbox, message))
         return letters
 
@@ -179,9 +180,7 @@ def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray
         for name, field in fields.items():
             rows[ticks, channels.columns[name]] = layout.decode(raw, field)
     if 'outputs' in log.topics:
-        rest = log.rows('outputs')
-        data = layouts.numbers((rest.shape[1] - layouts.numbers(0).length) // 8)
-        values = data.decode(rest, 'data')
+        values = layouts.numbers_in(log.rows('outputs'))
         start = 0
         for name, place in channels.columns.items():
             if name not in COMMAND_ARRAYS:
@@ -195,11 +194,11 @@ def recorded_config(path: str | Path) -> RunConfig:
     """Configuration of a recorded run.
 
     Raises:
-        LogNotReadable: the log does not carry it.
+        LogError: the log does not carry it.
     """
     metadata = LogFile(path, metadata_only=True).metadata.get('cnoid_control', {})
     if not metadata.get('config'):
-        raise LogNotReadable(path, 'carries no configuration; it is not the log of a run')
+        raise LogError(f'{path}: carries no configuration; it is not the log of a run')
     return config_from_text(metadata['config'])
 
 
@@ -207,7 +206,7 @@ def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
     """Replay a recorded run.
 
     Raises:
-        LogNotReadable: the file is no log of a run.
+        LogError: the file is no log of a run.
         CnoidControlError: the run cannot be set up again.
     """
     config = recorded_config(path)

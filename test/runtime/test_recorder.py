@@ -15,7 +15,7 @@ from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import Camera, ForceSensor, PointLight, RangeCamera, RangeSensor
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.replay import ReplayHardware, ReplayParameters
-from cnoid_control.log.exceptions import LogNotWritable
+from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.reader import LogFile
 from cnoid_control.log.writer import McapWriter
 from cnoid_control.messages import layouts
@@ -76,7 +76,7 @@ def test_every_tick_is_recorded(tmp_path):
     loop.limiter = Clip(hardware.body)
     loop.run(duration=3.0)
     log = LogFile(tmp_path / 'x.mcap')
-    layout = layouts.joint_state(['joint0', 'joint1'], efforts=False)
+    layout = layouts.joint_state(['joint0', 'joint1'], with_effort=False)
     ticks = np.arange(300)
     q = ticks[:, None] + [0.0, 0.1]
     np.testing.assert_array_equal(layout.decode(log.rows('joint_states'), 'position'), q)
@@ -125,7 +125,7 @@ def test_unwritable_file_fails_the_run_before_it_begins(tmp_path):
     outcome = loop.run(duration=1.0)
     assert (outcome.exit, outcome.ticks) == ('failed', 0)
     assert 'cannot be written' in outcome.reason
-    with pytest.raises(LogNotWritable):
+    with pytest.raises(LogError):
         recorder.open(IORequest(), [])
 
 

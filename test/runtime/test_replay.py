@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cnoid_control.log.exceptions import LogNotReadable
+from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.writer import McapWriter
 from cnoid_control.plugin.mailbox import JointTrajectory
 from cnoid_control.plugin.trajectory_goal import FollowTrajectory
@@ -142,7 +142,7 @@ def test_controller_that_reads_more_is_refused(tmp_path):
 def test_log_of_something_else_is_refused(tmp_path):
     """An MCAP file that is not of a run."""
     McapWriter(tmp_path / 'x.mcap', {}).close()
-    with pytest.raises(LogNotReadable, match='carries no configuration'):
+    with pytest.raises(LogError, match='carries no configuration'):
         replay(tmp_path / 'x.mcap')
 
 

@@ -10,7 +10,8 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.messages.cdr import CdrCursor
-from cnoid_control.ros.exceptions import MalformedMessage, NoRobotDescription
+from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.ros.exceptions import NoRobotDescription
 from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.runtime.build import make_robot, place_robot

@@ -1,40 +1,26 @@
-"""Devices read from topics."""
+"""Devices and the root read from topics."""
 
 from __future__ import annotations
 
 import abc
-import math
 import time
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from cnoid_control.body import Body
-from cnoid_control.body.devices import (
-    AccelerationSensor,
-    Camera,
-    ForceSensor,
-    Imu,
-    RangeCamera,
-    RangeSensor,
-    RateGyroSensor,
-)
 from cnoid_control.body.devices.base import Device
+from cnoid_control.messages.cdr import read_stamp
+from cnoid_control.messages.devices import DataMessage, NumbersMessage, default_topic, kind_of
+from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.messages.layouts import ODOMETRY, StampedNumbers
 from cnoid_control.ros.exceptions import MissingChannel, WrongTopicType
-from cnoid_control.ros.message_types import message_class
+from cnoid_control.ros.message_types import TypedDecoder, message_class
 from cnoid_control.ros.raw_dds import RawSubscription, open_subscription
-from cnoid_control.ros.robot.sensor_decoders import (
-    ImageDecoder,
-    ImuDecoder,
-    LaserScanDecoder,
-    PointCloudDecoder,
-    RangeDecoder,
-    SensorDecoder,
-    WrenchDecoder,
-)
 
 # It matches every writer; only the newest message counts.
 STATE_QOS = QoSProfile(
@@ -53,7 +39,7 @@ LOCK_STEP_QOS = QoSProfile(
 
 
 class TopicReader(abc.ABC):
-    """Base of the readers: `_apply` puts the decoder's values where they belong.
+    """Base of the readers: takes the newest message of a topic; `_apply` uses it.
 
     Attributes:
         what: what is read, for messages.
@@ -67,7 +53,8 @@ class TopicReader(abc.ABC):
         node: Node,
         what: str,
         topic: str,
-        decoder: SensorDecoder,
+        type_name: str,
+        decode: Callable[[bytes], Any],
         lock_step: bool,
         public: bool,
     ) -> None:
@@ -77,7 +64,8 @@ class TopicReader(abc.ABC):
             node: node that subscribes.
             what: what is read, for messages.
             topic: relative or absolute name.
-            decoder: reads the messages.
+            type_name: ROS type of the messages, stamped.
+            decode: reads the messages; raises MalformedMessage where one is not of the type.
             lock_step: whether no message may be lost.
             public: use only public calls of rclpy.
         """
@@ -85,29 +73,30 @@ class TopicReader(abc.ABC):
         self.topic = node.resolve_topic_name(topic)
         self.stamp = 0
         self.problem = 'has not sent anything yet'
-        self.decoder = decoder
+        self._decode = decode
         self._inbox: RawSubscription = open_subscription(
             node,
-            message_class(decoder.type_name),
+            message_class(type_name),
             topic,
             LOCK_STEP_QOS if lock_step else STATE_QOS,
             public,
         )
 
     @abc.abstractmethod
-    def _apply(self) -> str:
-        """Put the decoder's values where they belong; what is wrong with them, empty if good."""
+    def _apply(self, message: Any) -> str:
+        """Put a message where it belongs; returns what is wrong with it, empty if good."""
 
     def poll(self) -> bool:
         """Take the newest message; whether there was one."""
         data = self._inbox.take()
         if data is None:
             return False
-        if self.decoder.decode(data):
-            self.problem = self._apply()
-            self.stamp = self.decoder.stamp
-        else:
-            self.problem = self.decoder.problem
+        try:
+            self.problem = self._apply(self._decode(data))
+            self.stamp = read_stamp(data)
+        except (MalformedMessage, ValueError) as error:
+            # numpy refuses some sizes that fit.
+            self.problem = str(error) or type(error).__name__
         return True
 
     def wait_for(self, stamp: int, timeout: float) -> bool:
@@ -133,117 +122,32 @@ class TopicReader(abc.ABC):
         self._inbox.close()
 
 
-Apply = Callable[[Any, Any], bool]
+def message_decoder(message: NumbersMessage | DataMessage) -> Callable[[bytes], Any]:
+    """Function that reads serialized messages for a device."""
+    if isinstance(message, DataMessage):
+        return TypedDecoder(message.schema).decode
+    numbers = StampedNumbers(message.schema)
 
+    def decode(data: bytes) -> StampedNumbers:
+        numbers.decode(data)
+        return numbers
 
-class DeviceFeed(NamedTuple):
-    """How one kind of message feeds one kind of device.
-
-    Attributes:
-        decoder: class that reads the message.
-        apply: copies the decoder's values into the device; False where the message lacks them.
-        is_large: whether the messages are too large to be read in the loop thread.
-    """
-
-    decoder: type[SensorDecoder]
-    apply: Apply
-    is_large: bool = False
-
-
-def _imu(device: Imu, decoder: ImuDecoder) -> bool:
-    return _gyro(device, decoder) and _acceleration(device, decoder)
-
-
-def _gyro(device: Imu | RateGyroSensor, decoder: ImuDecoder) -> bool:
-    device.w[:] = decoder.angular_velocity
-    return decoder.has_angular_velocity and math.isfinite(device.w.dot(device.w))
-
-
-def _acceleration(device: Imu | AccelerationSensor, decoder: ImuDecoder) -> bool:
-    device.dv[:] = decoder.linear_acceleration
-    return decoder.has_linear_acceleration and math.isfinite(device.dv.dot(device.dv))
-
-
-def _force(device: ForceSensor, decoder: WrenchDecoder) -> bool:
-    device.F[:] = decoder.numbers
-    return math.isfinite(device.F.dot(device.F))
-
-
-def _camera(device: Camera, decoder: ImageDecoder) -> bool:
-    device.image = decoder.image
-    return True
-
-
-def _points(device: RangeCamera, decoder: PointCloudDecoder) -> bool:
-    device.points = decoder.points
-    return True
-
-
-def _scan(device: RangeSensor, decoder: LaserScanDecoder) -> bool:
-    ranges = decoder.ranges.astype(float)
-    # Outside of the scanner's own range there is nothing that it could have hit.
-    ranges[~(ranges <= decoder.range_max)] = np.inf
-    device.range_data = ranges
-    return True
-
-
-def _range(device: RangeSensor, decoder: RangeDecoder) -> bool:
-    distance = decoder.range
-    device.range_data = np.array([distance if distance <= decoder.max_range else np.inf])
-    return True
-
-
-# The first feed of a device is the one that is used where the topic's type is not known.
-FEEDS: dict[type[Device], tuple[DeviceFeed, ...]] = {
-    Imu: (DeviceFeed(ImuDecoder, _imu),),
-    RateGyroSensor: (DeviceFeed(ImuDecoder, _gyro),),
-    AccelerationSensor: (DeviceFeed(ImuDecoder, _acceleration),),
-    ForceSensor: (DeviceFeed(WrenchDecoder, _force),),
-    RangeCamera: (
-        DeviceFeed(PointCloudDecoder, _points, is_large=True),
-        DeviceFeed(ImageDecoder, _camera, is_large=True),
-    ),
-    Camera: (DeviceFeed(ImageDecoder, _camera, is_large=True),),
-    RangeSensor: (
-        DeviceFeed(LaserScanDecoder, _scan),
-        DeviceFeed(RangeDecoder, _range),
-    ),
-}
-
-
-def feeds_of(device: Device) -> tuple[DeviceFeed, ...]:
-    """The messages that can feed a device; empty for a device that measures nothing."""
-    for kind in type(device).__mro__:
-        if kind in FEEDS:
-            return FEEDS[kind]
-    return ()
-
-
-def default_topic(device: Device) -> str:
-    """Relative topic of a device that the configuration does not give one."""
-    if isinstance(device, (Imu, RateGyroSensor, AccelerationSensor)):
-        return 'imu_sensor_broadcaster/imu'
-    if isinstance(device, ForceSensor):
-        return f'{device.name}_broadcaster/wrench'
-    if isinstance(device, RangeSensor):
-        return f'{device.name}/scan'
-    if isinstance(device, RangeCamera):
-        return f'{device.name}/points'
-    return f'{device.name}/image'
+    return decode
 
 
 class DeviceReader(TopicReader):
     """One topic and the devices that it feeds.
 
     Attributes:
-        devices: the devices, with what fills them.
+        devices: the devices, with the message that feeds each.
+        is_large: whether the messages are too large to be read in the loop thread.
     """
 
     def __init__(
         self,
         node: Node,
         topic: str,
-        devices: list[tuple[Device, DeviceFeed]],
+        devices: list[tuple[Device, NumbersMessage | DataMessage]],
         lock_step: bool,
         public: bool,
         received: Callable[[str], None],
@@ -253,7 +157,7 @@ class DeviceReader(TopicReader):
         Args:
             node: node that subscribes.
             topic: relative or absolute name.
-            devices: the devices; their feeds have the same decoder.
+            devices: the devices, with messages of one type.
             lock_step: whether no message may be lost.
             public: use only public calls of rclpy.
             received: told the name of each device that got a usable message.
@@ -265,25 +169,32 @@ class DeviceReader(TopicReader):
         names = ', '.join(device.name for device, _ in devices)
         # A picture would take the loop thread too long: the executor's thread takes it.
         public = public or self.is_large
-        decoder = devices[0][1].decoder()
-        super().__init__(node, f'device {names}', topic, decoder, lock_step, public)
+        message = devices[0][1]
+        super().__init__(
+            node,
+            f'device {names}',
+            topic,
+            message.schema,
+            message_decoder(message),
+            lock_step,
+            public,
+        )
 
     def ages(self) -> dict[str, float]:
         """Time since each device's last usable message came, steady clock [s]."""
         now = time.monotonic()
         return {name: now - arrival for name, arrival in self._arrivals.items()}
 
-    def _apply(self) -> str:
+    def _apply(self, message: Any) -> str:
         problem = ''
         now = time.monotonic()
-        decoder = self.decoder
         for device, feed in self.devices:
-            if feed.apply(device, decoder):
+            if feed.read(device, message):
                 self._arrivals[device.name] = now
                 self._received(device.name)
                 device.notify_state_change()
             else:
-                problem = f'does not measure it for {device.name}, or not a number'
+                problem = f'does not measure it for {device.name}, or has a non-finite value'
         return problem
 
 
@@ -312,29 +223,67 @@ def open_readers(
         WrongTopicType: a topic that carries something else.
     """
     known_types = dict(node.get_topic_names_and_types())
-    groups: dict[tuple[str, type], list[tuple[Device, DeviceFeed]]] = {}
+    groups: dict[tuple[str, str], list[tuple[Device, NumbersMessage | DataMessage]]] = {}
     for device in body.devices:
         if device.name not in names:
             continue
         topic = topics.get(device.name) or default_topic(device)
-        feed = _choose_feed(device, topic, known_types.get(node.resolve_topic_name(topic), []))
-        groups.setdefault((topic, feed.decoder), []).append((device, feed))
+        types = known_types.get(node.resolve_topic_name(topic), [])
+        message = _choose_message(device, topic, types)
+        groups.setdefault((topic, message.schema), []).append((device, message))
     return [
         DeviceReader(node, topic, devices, lock_step, public, received)
         for (topic, _), devices in groups.items()
     ]
 
 
-def _choose_feed(device: Device, topic: str, types: list[str]) -> DeviceFeed:
-    feeds = feeds_of(device)
-    if not feeds:
+def _choose_message(device: Device, topic: str, types: list[str]) -> NumbersMessage | DataMessage:
+    kind = kind_of(device)
+    if kind is None:
         raise MissingChannel(
             f'device {device.name!r}', topic, f'cannot feed a {type(device).__name__}'
         )
-    for feed in feeds:
-        if feed.decoder.type_name in types:
-            return feed
+    for message in kind.messages:
+        if message.schema in types:
+            return message
     if types:
-        wanted = [feed.decoder.type_name for feed in feeds]
+        wanted = [message.schema for message in kind.messages]
         raise WrongTopicType(f'device {device.name!r}', topic, types, wanted)
-    return feeds[0]
+    return kind.messages[0]
+
+
+class OdometryReader(TopicReader):
+    """Puts nav_msgs/Odometry messages into the root link of a body."""
+
+    def __init__(self, node: Node, topic: str, body: Body, lock_step: bool, public: bool) -> None:
+        """Subscribe.
+
+        Args:
+            node: node that subscribes.
+            topic: relative or absolute name.
+            body: the robot.
+            lock_step: whether no message may be lost.
+            public: use only public calls of rclpy.
+        """
+        self._root = body.root_link
+        decode = TypedDecoder(ODOMETRY).decode
+        super().__init__(node, 'the root', topic, ODOMETRY, decode, lock_step, public)
+
+    def _apply(self, message: Any) -> str:
+        root = self._root
+        pose, twist = message.pose.pose, message.twist.twist
+        position, turn = _vector(pose.position), pose.orientation
+        quaternion = np.array([turn.x, turn.y, turn.z, turn.w])
+        length = np.linalg.norm(quaternion)
+        if not (np.isfinite(position).all() and abs(length - 1.0) < 0.1):
+            return 'has a pose that is non-finite or no unit quaternion'
+        R = pin.Quaternion(quaternion / length).toRotationMatrix()
+        root.R = R
+        root.p = position
+        root.v = R @ np.nan_to_num(_vector(twist.linear))
+        root.w = R @ np.nan_to_num(_vector(twist.angular))
+        return ''
+
+
+def _vector(field: Any) -> np.ndarray:
+    return np.array([field.x, field.y, field.z])

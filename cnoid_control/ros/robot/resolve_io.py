@@ -11,8 +11,7 @@ from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.exceptions import MissingChannel, NoJointStates
 from cnoid_control.ros.robot.command_controllers import CommandControllers, CommandPlan
-from cnoid_control.ros.robot.device_readers import TopicReader, open_readers
-from cnoid_control.ros.robot.odometry_reader import OdometryReader
+from cnoid_control.ros.robot.device_readers import OdometryReader, TopicReader, open_readers
 from cnoid_control.ros.robot.reader import RobotReader
 from cnoid_control.ros.robot.resolved_io import ResolvedIO
 

@@ -8,15 +8,14 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from cnoid_control.body import Body, Device
 from cnoid_control.body.devices import VisionSensor
+from cnoid_control.messages.devices import default_topic, kind_of
 from cnoid_control.parameters import ParameterOutOfRange, UnknownParameter
-from cnoid_control.ros.robot.device_readers import default_topic
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
 from cnoid_control.ros.sim.controllers import (
     SimulatedController,
     SimulatedControllers,
     forward_controller,
 )
-from cnoid_control.ros.sim.device_table import is_served, publisher_class
 from cnoid_control.ros.sim.pacing import LOCKSTEP
 
 JOINT_STATE_BROADCASTER = 'joint_state_broadcaster'
@@ -53,7 +52,7 @@ def served_devices(body: Body, topics: dict[str, str]) -> dict[str, Device]:
             raise UnknownParameter(f'devices.{name}', devices)
     served: dict[str, Device] = {}
     for name, device in devices.items():
-        if name not in topics and (isinstance(device, VisionSensor) or not is_served(device)):
+        if name not in topics and (isinstance(device, VisionSensor) or not kind_of(device)):
             continue
         topic = topics.get(name) or default_topic(device)
         other = served.get(topic)
@@ -85,13 +84,15 @@ def make_controllers(
         )
     ]
     for topic, device in devices.items():
-        kind = publisher_class(device)
-        if kind.controller_type:
+        kind = kind_of(device)
+        if kind and kind.broadcaster:
             controllers.append(
                 SimulatedController(
                     broadcaster_name(topic),
-                    kind.controller_type,
-                    state_interfaces=tuple(f'{device.name}/{i}' for i in kind.state_interfaces),
+                    kind.broadcaster.type,
+                    state_interfaces=tuple(
+                        f'{device.name}/{name}' for name in kind.broadcaster.interfaces
+                    ),
                     parameters={'sensor_name': device.name},
                     active=True,
                 )

@@ -1,23 +1,21 @@
-"""Publishers of the sensors that are measured in every tick: one class a message type."""
+"""Publishers of a simulated robot's devices, by the table of device kinds."""
 
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar
 
 import numpy as np
 import pinocchio as pin
-from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
-from sensor_msgs.msg import Imu as ImuMessage
 
 from cnoid_control.body import Device
-from cnoid_control.messages.commands import MessageTemplate, marks
+from cnoid_control.exceptions import choices
+from cnoid_control.messages.devices import DEVICE_KINDS, DataMessage, NumbersMessage, kind_of
+from cnoid_control.messages.layouts import MessageBuffer
+from cnoid_control.ros.exceptions import RosError
+from cnoid_control.ros.message_types import message_class
 from cnoid_control.ros.raw_dds import RawPublisher
-
-# Value of a covariance's first element that says that there is no such estimate.
-NO_ESTIMATE = -1.0
 
 
 def frame_of(device: Device) -> str:
@@ -30,94 +28,86 @@ class DevicePublisher(abc.ABC):
     """Publishes one device; `publish` is called in every tick.
 
     Attributes:
-        controller_type: broadcaster that serves such a device in ros2_control; empty for none.
-        state_interfaces: names of the interfaces that the broadcaster reads.
         device: the device.
+        outbox: where the messages go.
     """
 
-    controller_type: ClassVar[str] = ''
-    state_interfaces: ClassVar[tuple[str, ...]] = ()
-    message_type: ClassVar[type]
-
-    def __init__(self, node: Node, device: Device, topic: str, qos: QoSProfile) -> None:
+    def __init__(
+        self, node: Node, device: Device, topic: str, qos: QoSProfile, type_name: str
+    ) -> None:
         """Advertise the topic."""
-        self.device: Any = device
-        self.outbox = RawPublisher(node, self.message_type, topic, qos)
+        self.device = device
+        self.outbox = RawPublisher(node, message_class(type_name), topic, qos)
 
     @abc.abstractmethod
     def publish(self, stamp: int) -> None:
         """Publish what the device measures, with the stamp [ns] of the tick."""
 
 
-class ImuPublisher(DevicePublisher):
-    """Inertial units, gyros and accelerometers; the orientation is the true one."""
+class NumbersPublisher(DevicePublisher):
+    """A device that is measured in every tick; an orientation is the true one."""
 
-    controller_type = 'imu_sensor_broadcaster/IMUSensorBroadcaster'
-    state_interfaces = (
-        *(f'orientation.{axis}' for axis in 'xyzw'),
-        *(f'angular_velocity.{axis}' for axis in 'xyz'),
-        *(f'linear_acceleration.{axis}' for axis in 'xyz'),
-    )
-    message_type = ImuMessage
-
-    def __init__(self, node: Node, device: Device, topic: str, qos: QoSProfile) -> None:
+    def __init__(
+        self, node: Node, device: Device, topic: str, qos: QoSProfile, message: NumbersMessage
+    ) -> None:
         """Advertise the topic and prepare the message."""
-        super().__init__(node, device, topic, qos)
-        message: Any = ImuMessage()
-        message.header.frame_id = frame_of(device)
-        turn, rate, push = marks(0, 4), marks(4, 3), marks(7, 3)
-        for field, values in (
-            (message.orientation, turn),
-            (message.angular_velocity, rate),
-            (message.linear_acceleration, push),
-        ):
-            for axis, value in zip('xyzw', values, strict=False):
-                setattr(field, axis, value)
-        self._gyro: Any = device if hasattr(device, 'w') else None
-        self._accelerometer: Any = device if hasattr(device, 'dv') else None
-        if self._gyro is None:
-            message.angular_velocity_covariance[0] = NO_ESTIMATE
-        if self._accelerometer is None:
-            message.linear_acceleration_covariance[0] = NO_ESTIMATE
-        self._template = MessageTemplate(message)
-        self._orientation = self._template.view(turn)
-        self._rate, self._acceleration = self._template.view(rate), self._template.view(push)
-        self._rate[:] = self._acceleration[:] = 0.0
+        super().__init__(node, device, topic, qos, message.schema)
+        self._buffer = MessageBuffer(message.layout(frame_of(device)))
+        self._copies = [
+            (self._buffer.view(field.path), field.attribute) for field in message.fields
+        ]
+        self._orientation: np.ndarray | None = None
+        if message.orientation:
+            self._orientation = self._buffer.view(message.orientation)
 
     def publish(self, stamp: int) -> None:
-        """Publish orientation in the world, angular velocity and specific force."""
+        """Publish the measured numbers."""
         device = self.device
-        self._orientation[:] = pin.Quaternion(device.link.R @ device.R_local).coeffs()
-        if self._gyro is not None:
-            self._rate[:] = self._gyro.w
-        if self._accelerometer is not None:
-            self._acceleration[:] = self._accelerometer.dv
-        self.outbox.send(self._template.encode(stamp))
+        for target, attribute in self._copies:
+            target[:] = getattr(device, attribute)
+        if self._orientation is not None:
+            assert device.link is not None
+            self._orientation[:] = pin.Quaternion(device.link.R @ device.R_local).coeffs()
+        self.outbox.send(self._buffer.encode(stamp))
 
 
-class WrenchPublisher(DevicePublisher):
-    """Force and torque sensors."""
+class DataPublisher(DevicePublisher):
+    """A device that measures at a rate of its own: each measurement is published once."""
 
-    controller_type = 'force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster'
-    state_interfaces = (
-        *(f'force.{axis}' for axis in 'xyz'),
-        *(f'torque.{axis}' for axis in 'xyz'),
-    )
-    message_type = WrenchStamped
+    def __init__(
+        self, node: Node, device: Device, topic: str, qos: QoSProfile, message: DataMessage
+    ) -> None:
+        """Advertise the topic."""
+        super().__init__(node, device, topic, qos, message.schema)
+        self._message = message
+        self._is_fresh = False
+        device.state_changed.connect(self._note)
 
-    def __init__(self, node: Node, device: Device, topic: str, qos: QoSProfile) -> None:
-        """Advertise the topic and prepare the message."""
-        super().__init__(node, device, topic, qos)
-        message: Any = WrenchStamped()
-        message.header.frame_id = frame_of(device)
-        values = marks(0, 6)
-        for axis, force, torque in zip('xyz', values[:3], values[3:], strict=True):
-            setattr(message.wrench.force, axis, force)
-            setattr(message.wrench.torque, axis, torque)
-        self._template = MessageTemplate(message)
-        self._wrench = self._template.view(values)
+    def _note(self, device: Device) -> None:
+        self._is_fresh = True
 
     def publish(self, stamp: int) -> None:
-        """Publish force [N] and torque [N m] in sensor axes."""
-        self._wrench[:] = self.device.F
-        self.outbox.send(self._template.encode(stamp))
+        """Publish the measurement if it is new."""
+        if not self._is_fresh:
+            return
+        self._is_fresh = False
+        device = self.device
+        value = getattr(device, self._message.attribute)
+        layout = self._message.layout(device, frame_of(device), value)
+        self.outbox.send(MessageBuffer(layout).encode(stamp))
+
+
+def make_publisher(node: Node, device: Device, topic: str, qos: QoSProfile) -> DevicePublisher:
+    """Publisher of a device.
+
+    Raises:
+        RosError: no message carries such a device.
+    """
+    kind = kind_of(device)
+    if kind is None:
+        known = choices(kind.device_type.__name__ for kind in DEVICE_KINDS)
+        raise RosError(f'no message for device {device!r}; {known}')
+    message = kind.messages[0]
+    if isinstance(message, NumbersMessage):
+        return NumbersPublisher(node, device, topic, qos, message)
+    return DataPublisher(node, device, topic, qos, message)

@@ -48,7 +48,7 @@ from cnoid_control.ros.sim.controller_server import (
     controller_node,
     watch_activity,
 )
-from cnoid_control.ros.sim.device_table import publisher_class
+from cnoid_control.ros.sim.devices import make_publisher
 from cnoid_control.ros.sim.loop import SimulationLoop
 from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim.parameters import TOPIC, SimulationParameters
@@ -172,7 +172,7 @@ class MujocoNode(Node):
         joints = JointStatePublisher(self, self.body, topic, qos)
         devices = [
             (
-                publisher_class(device)(self, device, topic, qos),
+                make_publisher(self, device, topic, qos),
                 self._is_active(broadcaster_name(topic)),
             )
             for topic, device in self._devices.items()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
@@ -13,7 +11,9 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from cnoid_control.body import Body
-from cnoid_control.messages.commands import JointStateEncoder, MessageTemplate, marks
+from cnoid_control.messages import layouts
+from cnoid_control.messages.commands import JointStateEncoder
+from cnoid_control.messages.layouts import MessageBuffer, MessageLayout
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.sim.devices import DevicePublisher
 
@@ -51,20 +51,10 @@ class RootPublisher:
         """Advertise `~/root` and /tf and prepare the messages."""
         self._body = body
         self._odometry = RawPublisher(node, Odometry, '~/root', qos)
-        message: Any = Odometry()
-        message.header.frame_id, message.child_frame_id = WORLD, body.root_link.name
-        place, turn = marks(0, 3), marks(3, 4)
-        linear, angular = marks(7, 3), marks(10, 3)
-        for field, values in (
-            (message.pose.pose.position, place),
-            (message.pose.pose.orientation, turn),
-            (message.twist.twist.linear, linear),
-            (message.twist.twist.angular, angular),
-        ):
-            _fill(field, values)
-        self._template = MessageTemplate(message)
-        self._pose = self._template.view([*place, *turn])
-        self._twist = self._template.view([*linear, *angular])
+        root = body.root_link.name
+        self._message = MessageBuffer(layouts.odometry(WORLD, root))
+        self._pose = self._message.view('pose.pose')
+        self._twist = self._message.view('twist.twist')
         self._tf: RawPublisher | None = None
         try:
             from tf2_msgs.msg import TFMessage
@@ -72,13 +62,10 @@ class RootPublisher:
             node.get_logger().info(f'/tf is not published: {error}')
             return
         self._tf = RawPublisher(node, TFMessage, '/tf', QoSProfile(depth=100))
-        transform: Any = TransformStamped()
-        transform.header.frame_id, transform.child_frame_id = WORLD, body.root_link.name
-        _fill(transform.transform.translation, place)
-        _fill(transform.transform.rotation, turn)
-        # The stamp of the only transform stands behind the number of transforms.
-        self._tf_template = MessageTemplate(TFMessage(transforms=[transform]), stamp_offset=8)
-        self._tf_pose = self._tf_template.view([*place, *turn])
+        transform = {'header.frame_id': WORLD, 'child_frame_id': root}
+        layout = MessageLayout('tf2_msgs/msg/TFMessage', {'transforms': [transform]})
+        self._tf_message = MessageBuffer(layout, stamp='transforms.0.header.stamp')
+        self._tf_pose = self._tf_message.view('transforms.0.transform')
 
     def publish(self, stamp: int) -> None:
         """Publish the pose in the world and the velocity in the root's own axes."""
@@ -86,10 +73,10 @@ class RootPublisher:
         self._pose[:] = self._body.pin_q()[:7]
         self._twist[:3] = root.v @ root.R
         self._twist[3:] = root.w @ root.R
-        self._odometry.send(self._template.encode(stamp))
+        self._odometry.send(self._message.encode(stamp))
         if self._tf is not None:
             self._tf_pose[:] = self._pose
-            self._tf.send(self._tf_template.encode(stamp))
+            self._tf.send(self._tf_message.encode(stamp))
 
 
 class ClockPublisher:
@@ -98,11 +85,11 @@ class ClockPublisher:
     def __init__(self, node: Node, qos: QoSProfile) -> None:
         """Advertise /clock."""
         self._outbox = RawPublisher(node, Clock, '/clock', qos)
-        self._template = MessageTemplate(Clock())
+        self._message = MessageBuffer(MessageLayout('rosgraph_msgs/msg/Clock'), stamp='clock')
 
     def publish(self, stamp: int) -> None:
         """Publish the time [ns]."""
-        self._outbox.send(self._template.encode(stamp))
+        self._outbox.send(self._message.encode(stamp))
 
 
 class StatePublishers:
@@ -150,8 +137,3 @@ class StatePublishers:
         for joints, is_active in self._joints:
             if is_active():
                 joints.publish(stamp)
-
-
-def _fill(field: Any, values: Sequence[float]) -> None:
-    for axis, value in zip('xyzw', values, strict=False):
-        setattr(field, axis, value)

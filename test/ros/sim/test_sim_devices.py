@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from fake_hardware import two_joint_body
 from rclpy.qos import QoSProfile
@@ -18,10 +19,13 @@ from cnoid_control.body.devices import (
     RangeSensor,
     RateGyroSensor,
 )
-from cnoid_control.ros.exceptions import UnsupportedDevice
+from cnoid_control.messages.cdr import read_stamp
+from cnoid_control.messages.devices import kind_of
+from cnoid_control.ros.exceptions import RosError
+from cnoid_control.ros.message_types import message_class
 from cnoid_control.ros.raw_dds import open_subscription
-from cnoid_control.ros.robot.device_readers import feeds_of
-from cnoid_control.ros.sim.device_table import is_served, publisher_class
+from cnoid_control.ros.robot.device_readers import message_decoder
+from cnoid_control.ros.sim.devices import frame_of, make_publisher
 
 STAMP = 12_345_000_678
 
@@ -38,11 +42,13 @@ def carried(device, translation=(0.0, 0.0, 0.0)):
 
 @pytest.fixture
 def travel(ros_node, spin_until):
-    """Return a function that publishes a device and returns the decoder of what arrives."""
+    """Return a function that publishes a device and returns what arrives."""
 
     def send(device, changed=False):
-        publisher = publisher_class(device)(ros_node, device, 'sensor', QoSProfile(depth=1))
-        inbox = open_subscription(ros_node, publisher.message_type, 'sensor', QoSProfile(depth=1))
+        message = kind_of(device).messages[0]
+        publisher = make_publisher(ros_node, device, 'sensor', QoSProfile(depth=1))
+        kind = message_class(message.schema)
+        inbox = open_subscription(ros_node, kind, 'sensor', QoSProfile(depth=1))
         assert spin_until(lambda: publisher.outbox.reader_count)
         if changed:
             device.notify_state_change()
@@ -55,13 +61,11 @@ def travel(ros_node, spin_until):
 
         publisher.publish(STAMP)
         assert spin_until(arrived)
-        feed = feeds_of(device)[0]
-        decoder = feed.decoder()
-        assert decoder.decode(received[0]), decoder.problem
-        assert decoder.stamp == STAMP
+        assert read_stamp(received[0]) == STAMP
+        decoded = message_decoder(message)(received[0])
         twin = device.clone()
-        assert feed.apply(twin, decoder)
-        return twin, decoder, publisher, inbox
+        assert message.read(twin, decoded)
+        return twin, decoded, publisher, inbox
 
     return send
 
@@ -72,11 +76,13 @@ def test_inertial_sensors_travel(travel, kind):
     device = carried(kind('sensor'))
     for name in device.measured_fields:
         getattr(device, name)[:] = np.random.default_rng(1).normal(size=3)
-    twin, decoder, _, _ = travel(device)
+    twin, message, _, _ = travel(device)
     for name in device.measured_fields:
         np.testing.assert_array_equal(getattr(twin, name), getattr(device, name))
-    assert decoder.has_angular_velocity is hasattr(device, 'w')
-    assert decoder.has_linear_acceleration is hasattr(device, 'dv')
+    assert (message['angular_velocity_covariance'][0] == -1.0) is not hasattr(device, 'w')
+    assert (message['linear_acceleration_covariance'][0] == -1.0) is not hasattr(device, 'dv')
+    turn = pin.Quaternion(message['orientation']).toRotationMatrix()
+    np.testing.assert_allclose(turn, device.link.R, atol=1e-12)
 
 
 def test_forces_travel(travel):
@@ -105,9 +111,9 @@ def test_point_clouds_travel(travel, organized):
     """Points arrive as sent, organized by rows or not."""
     device = carried(RangeCamera('sensor', organized=organized, width=4, height=2))
     device.points = np.random.default_rng(3).normal(size=(8, 3)).astype(np.float32)
-    twin, decoder, _, _ = travel(device, changed=True)
+    twin, cloud, _, _ = travel(device, changed=True)
     np.testing.assert_array_equal(twin.points, device.points)
-    assert (decoder.width, decoder.height) == ((4, 2) if organized else (8, 1))
+    assert (cloud.width, cloud.height) == ((4, 2) if organized else (8, 1))
 
 
 def test_scans_travel(travel):
@@ -120,15 +126,13 @@ def test_scans_travel(travel):
 
 def test_frames_name_where_the_values_are():
     """A sensor at its link's origin speaks in the link's frame, another in one of its own."""
-    from cnoid_control.ros.sim.devices import frame_of
-
     assert frame_of(carried(Imu('sensor'))) == 'arm0'
     assert frame_of(carried(Imu('sensor'), (0.0, 0.0, 0.1))) == 'sensor'
 
 
-def test_what_measures_nothing_is_not_served():
+def test_what_measures_nothing_is_not_served(ros_node):
     """There is no message for a lamp; the error names it and what can be served."""
     lamp = carried(PointLight('lamp'))
-    assert not is_served(lamp)
-    with pytest.raises(UnsupportedDevice, match=r'lamp.*choose from: Imu'):
-        publisher_class(lamp)
+    assert kind_of(lamp) is None
+    with pytest.raises(RosError, match=r'lamp.*choose from: Imu'):
+        make_publisher(ros_node, lamp, 'lamp', QoSProfile(depth=1))

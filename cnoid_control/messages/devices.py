@@ -1,0 +1,413 @@
+"""What each kind of device is on ROS and in a log: one table for reader, simulator and recorder.
+
+A new kind of device needs one `DeviceKind` at the end of this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cnoid_control.body.devices import (
+    AccelerationSensor,
+    Camera,
+    ForceSensor,
+    Imu,
+    RangeCamera,
+    RangeSensor,
+    RateGyroSensor,
+)
+from cnoid_control.body.devices.base import Device
+from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.messages.layouts import NUMBERS, MessageLayout, StampedNumbers, is_stamped
+
+# A covariance whose first element is -1 says that there is no such estimate.
+NO_ESTIMATE = (-1.0, *8 * (0.0,))
+
+
+class MeasuredField(NamedTuple):
+    """An array of a device that is measured in every tick.
+
+    Attributes:
+        attribute: attribute of the device.
+        path: field of the message that holds it.
+        covariance: field that begins with -1 where the message does not have it; empty for none.
+    """
+
+    attribute: str
+    path: str
+    covariance: str = ''
+
+
+@dataclass(frozen=True)
+class NumbersMessage:
+    """A stamped message of fixed size, for devices that are measured in every tick.
+
+    Attributes:
+        schema: ROS type, `package/msg/Type`.
+        fields: what of the device it holds.
+        constants: fields that are always the same.
+        orientation: field for the device's orientation in the world; empty where it has none.
+    """
+
+    schema: str
+    fields: tuple[MeasuredField, ...]
+    constants: Mapping[str, Any]
+    orientation: str = ''
+
+    is_large = False
+
+    def layout(self, frame: str) -> MessageLayout:
+        """Layout of the message with a frame."""
+        return MessageLayout(self.schema, {'header.frame_id': frame, **self.constants})
+
+    def read(self, device: Device, message: StampedNumbers) -> bool:
+        """Copy a message into a device; False where it lacks a value or one is non-finite."""
+        is_good = True
+        for attribute, path, covariance in self.fields:
+            values = getattr(device, attribute)
+            values[:] = message[path]
+            if not math.isfinite(values.dot(values)) or (
+                covariance and message[covariance][0] == -1.0
+            ):
+                is_good = False
+        return is_good
+
+
+@dataclass(frozen=True)
+class DataMessage:
+    """A message of any size, for devices that measure at a rate of their own.
+
+    Attributes:
+        schema: ROS type, `package/msg/Type`.
+        attribute: attribute of the device that it fills.
+        decode: makes the attribute's value out of a message; raises MalformedMessage or
+            ValueError where the message makes no sense. None for a message that is only written.
+        encode: makes the message's fields out of the device and the attribute's value. None for
+            a message that is only read.
+        is_large: whether it is too large to be read in the loop thread.
+        log_suffix: what its topic in a log has behind the device's topic.
+    """
+
+    schema: str
+    attribute: str
+    decode: Callable[[Any], np.ndarray] | None
+    encode: Callable[[Any, np.ndarray], dict[str, Any]] | None
+    is_large: bool = False
+    log_suffix: str = ''
+
+    def read(self, device: Device, message: Any) -> bool:
+        """Put a message into a device.
+
+        Raises:
+            MalformedMessage, ValueError: the message makes no sense.
+        """
+        assert self.decode is not None
+        setattr(device, self.attribute, self.decode(message))
+        return True
+
+    def layout(self, device: Device, frame: str, value: np.ndarray) -> MessageLayout:
+        """Message of a value of the attribute; only its stamp is open."""
+        assert self.encode is not None
+        values = self.encode(device, value)
+        if is_stamped(self.schema):
+            values['header.frame_id'] = frame
+        return MessageLayout(self.schema, values)
+
+
+class Broadcaster(NamedTuple):
+    """The ros2_control broadcaster that publishes a kind of device.
+
+    Attributes:
+        type: its plugin.
+        interfaces: the state interfaces that it reads.
+    """
+
+    type: str
+    interfaces: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """What a kind of device is on ROS and in a log.
+
+    Attributes:
+        device_type: class of the devices.
+        topic: default topic, relative; '{name}' stands for the device's name.
+        messages: messages that can feed such a device; the first one is published by a simulated
+            robot, and expected where the type of a topic is not known.
+        log: messages that a log holds.
+        broadcaster: broadcaster that publishes it in ros2_control; None for another node.
+    """
+
+    device_type: type[Device]
+    topic: str
+    messages: tuple[NumbersMessage | DataMessage, ...]
+    log: tuple[NumbersMessage | DataMessage, ...]
+    broadcaster: Broadcaster | None = None
+
+
+def kind_of(device: Device) -> DeviceKind | None:
+    """Kind of a device; None where no message carries such a device."""
+    for device_type in type(device).__mro__:
+        for kind in DEVICE_KINDS:
+            if kind.device_type is device_type:
+                return kind
+    return None
+
+
+def default_topic(device: Device) -> str:
+    """Relative topic of a device that the configuration does not give one."""
+    kind = kind_of(device)
+    return kind.topic.format(name=device.name) if kind else device.name
+
+
+# --- sensor_msgs/Image ------------------------------------------------------------------------
+
+# Encodings that can be read: channels, numpy type, and which channels are red, green, blue.
+ENCODINGS: dict[str, tuple[int, str, tuple[int, ...]]] = {
+    'rgb8': (3, 'u1', (0, 1, 2)),
+    'bgr8': (3, 'u1', (2, 1, 0)),
+    'rgba8': (4, 'u1', (0, 1, 2)),
+    'bgra8': (4, 'u1', (2, 1, 0)),
+    'mono8': (1, 'u1', (0,)),
+    '8UC1': (1, 'u1', (0,)),
+    '8UC3': (3, 'u1', (0, 1, 2)),
+    'mono16': (1, 'u2', (0,)),
+    '16UC1': (1, 'u2', (0,)),
+    '32FC1': (1, 'f4', (0,)),
+}
+
+
+def decode_image(message: Any) -> np.ndarray:
+    """Rows from the top, shape (height, width, 3) in red, green, blue order or (height, width)."""
+    height, width, step = int(message.height), int(message.width), int(message.step)
+    encoding = message.encoding
+    if encoding not in ENCODINGS:
+        raise MalformedMessage(
+            f'encoding {encoding!r} is not among {", ".join(sorted(ENCODINGS))}'
+        )
+    channels, kind, picked = ENCODINGS[encoding]
+    dtype = np.dtype(('>' if message.is_bigendian else '<') + kind)
+    pixels = np.asarray(message.data, np.uint8)
+    row = width * channels * dtype.itemsize
+    if step < row or pixels.size < step * height:
+        raise MalformedMessage(
+            f'{pixels.size} bytes with step {step} for {width}x{height} {encoding}'
+        )
+    rows = np.ascontiguousarray(pixels[: step * height].reshape(height, step)[:, :row])
+    image = rows.view(dtype).reshape(height, width, channels)
+    return image[:, :, 0] if channels == 1 else image[:, :, picked]
+
+
+def encode_image(device: Camera, image: np.ndarray) -> dict[str, Any]:
+    """Fields of the message of an image of shape (height, width[, 3]), uint8."""
+    pixels = np.ascontiguousarray(image, dtype=np.uint8)
+    return {
+        'height': pixels.shape[0],
+        'width': pixels.shape[1],
+        'encoding': 'rgb8' if pixels.ndim == 3 else 'mono8',
+        'step': pixels[:1].size,
+        'data': pixels.reshape(-1),
+    }
+
+
+# --- sensor_msgs/PointCloud2 ------------------------------------------------------------------
+
+# sensor_msgs/PointField: datatype to numpy type.
+POINT_TYPES = {1: 'i1', 2: 'u1', 3: 'i2', 4: 'u2', 5: 'i4', 6: 'u4', 7: 'f4', 8: 'f8'}
+FLOAT32 = 7
+
+
+def decode_points(message: Any) -> np.ndarray:
+    """x, y, z in the message's frame [m], shape (points, 3), float32, rows first."""
+    height, width = int(message.height), int(message.width)
+    point_step, row_step = int(message.point_step), int(message.row_step)
+    raw = np.asarray(message.data, np.uint8)
+    if row_step < point_step * width or raw.size < row_step * height:
+        raise MalformedMessage(
+            f'{raw.size} bytes with row step {row_step} for {width}x{height} points'
+        )
+    if not width * height:
+        # The steps of no points may be anything.
+        return np.zeros((0, 3), np.float32)
+    columns = _columns(message, point_step)
+    rows = raw[: row_step * height].reshape(height, row_step)[:, : point_step * width]
+    table: Any = np.ascontiguousarray(rows).view(columns).reshape(-1)
+    return np.stack([table[axis] for axis in 'xyz'], axis=1).astype(np.float32)
+
+
+def _columns(message: Any, point_step: int) -> np.dtype:
+    fields = {field.name: (int(field.offset), int(field.datatype)) for field in message.fields}
+    order = '>' if message.is_bigendian else '<'
+    offsets, kinds = [], []
+    for axis in 'xyz':
+        offset, kind = fields.get(axis, (0, 0))
+        if kind not in POINT_TYPES:
+            raise MalformedMessage(f'no field {axis!r} among {", ".join(fields) or "none"}')
+        kinds.append(order + POINT_TYPES[kind])
+        offsets.append(offset)
+        if offset + np.dtype(kinds[-1]).itemsize > point_step:
+            raise MalformedMessage(f'field {axis!r} lies behind the point step {point_step}')
+    return np.dtype(
+        {'names': ['x', 'y', 'z'], 'formats': kinds, 'offsets': offsets, 'itemsize': point_step}
+    )
+
+
+def encode_points(device: RangeCamera, points: np.ndarray) -> dict[str, Any]:
+    """Fields of the message of points of shape (n, 3), with a row per row of the picture."""
+    points = np.ascontiguousarray(points, dtype='<f4')
+    height = device.height if device.organized and len(points) else 1
+    width = len(points) // height
+    fields = [
+        {'name': axis, 'offset': 4 * i, 'datatype': FLOAT32, 'count': 1}
+        for i, axis in enumerate('xyz')
+    ]
+    return {
+        'height': height,
+        'width': width,
+        'fields': fields,
+        'point_step': 12,
+        'row_step': 12 * width,
+        'data': points.view(np.uint8).reshape(-1),
+        'is_dense': bool(np.isfinite(points).all()),
+    }
+
+
+# --- sensor_msgs/LaserScan, sensor_msgs/Range -------------------------------------------------
+
+
+def decode_scan(message: Any) -> np.ndarray:
+    """Distances [m], counter-clockwise from angle_min; infinite beyond the scanner's range."""
+    ranges = np.asarray(message.ranges, np.float32).astype(float)
+    ranges[~(ranges <= message.range_max)] = np.inf
+    return ranges
+
+
+def encode_scan(device: RangeSensor, ranges: np.ndarray) -> dict[str, Any]:
+    """Fields of the message of the first row of a sensor's rays."""
+    angles = device.yaw_angles
+    return {
+        'angle_min': angles[0],
+        'angle_max': angles[-1],
+        'angle_increment': device.yaw_step,
+        'scan_time': 1.0 / device.frame_rate if device.frame_rate > 0.0 else 0.0,
+        'range_min': device.min_distance,
+        'range_max': device.max_distance,
+        'ranges': np.asarray(ranges, np.float32)[: len(angles)],
+    }
+
+
+def decode_range(message: Any) -> np.ndarray:
+    """Distance [m], shape (1,); infinite beyond the sensor's range."""
+    return np.array([message.range if message.range <= message.max_range else np.inf], float)
+
+
+def decode_numbers(message: Any) -> np.ndarray:
+    """Data of a std_msgs/Float64MultiArray."""
+    return np.array(message.data, float)
+
+
+def encode_numbers(device: Device, values: np.ndarray) -> dict[str, Any]:
+    """Fields of a std_msgs/Float64MultiArray."""
+    return {'data': values}
+
+
+# --- the table --------------------------------------------------------------------------------
+
+IMU = 'sensor_msgs/msg/Imu'
+VECTOR = 'geometry_msgs/msg/Vector3Stamped'
+ANGULAR_VELOCITY = MeasuredField('w', 'angular_velocity', 'angular_velocity_covariance')
+ACCELERATION = MeasuredField('dv', 'linear_acceleration', 'linear_acceleration_covariance')
+IMU_TOPIC = 'imu_sensor_broadcaster/imu'
+IMU_BROADCASTER = Broadcaster(
+    'imu_sensor_broadcaster/IMUSensorBroadcaster',
+    (
+        *(f'orientation.{axis}' for axis in 'xyzw'),
+        *(f'angular_velocity.{axis}' for axis in 'xyz'),
+        *(f'linear_acceleration.{axis}' for axis in 'xyz'),
+    ),
+)
+WRENCH = NumbersMessage(
+    'geometry_msgs/msg/WrenchStamped', (MeasuredField('F', 'wrench'),), constants={}
+)
+IMAGE = DataMessage('sensor_msgs/msg/Image', 'image', decode_image, encode_image, is_large=True)
+POINTS = DataMessage(
+    'sensor_msgs/msg/PointCloud2', 'points', decode_points, encode_points, is_large=True
+)
+SCAN = DataMessage('sensor_msgs/msg/LaserScan', 'range_data', decode_scan, encode_scan)
+
+DEVICE_KINDS = (
+    DeviceKind(
+        Imu,
+        IMU_TOPIC,
+        messages=(NumbersMessage(IMU, (ANGULAR_VELOCITY, ACCELERATION), {}, 'orientation'),),
+        log=(
+            NumbersMessage(
+                IMU, (ANGULAR_VELOCITY, ACCELERATION), {'orientation_covariance': NO_ESTIMATE}
+            ),
+        ),
+        broadcaster=IMU_BROADCASTER,
+    ),
+    DeviceKind(
+        RateGyroSensor,
+        IMU_TOPIC,
+        messages=(
+            NumbersMessage(
+                IMU, (ANGULAR_VELOCITY,), {ACCELERATION.covariance: NO_ESTIMATE}, 'orientation'
+            ),
+        ),
+        log=(NumbersMessage(VECTOR, (MeasuredField('w', 'vector'),), {}),),
+        broadcaster=IMU_BROADCASTER,
+    ),
+    DeviceKind(
+        AccelerationSensor,
+        IMU_TOPIC,
+        messages=(
+            NumbersMessage(
+                IMU, (ACCELERATION,), {ANGULAR_VELOCITY.covariance: NO_ESTIMATE}, 'orientation'
+            ),
+        ),
+        log=(NumbersMessage(VECTOR, (MeasuredField('dv', 'vector'),), {}),),
+        broadcaster=IMU_BROADCASTER,
+    ),
+    DeviceKind(
+        ForceSensor,
+        '{name}_broadcaster/wrench',
+        messages=(WRENCH,),
+        log=(WRENCH,),
+        broadcaster=Broadcaster(
+            'force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster',
+            (
+                *(f'force.{axis}' for axis in 'xyz'),
+                *(f'torque.{axis}' for axis in 'xyz'),
+            ),
+        ),
+    ),
+    DeviceKind(
+        RangeSensor,
+        '{name}/scan',
+        messages=(SCAN, DataMessage('sensor_msgs/msg/Range', 'range_data', decode_range, None)),
+        log=(
+            DataMessage(SCAN.schema, 'range_data', None, encode_scan),
+            # A LaserScan has single precision; these are the numbers that the controller saw.
+            DataMessage(
+                NUMBERS, 'range_data', decode_numbers, encode_numbers, log_suffix='/ranges'
+            ),
+        ),
+    ),
+    DeviceKind(
+        RangeCamera,
+        '{name}/points',
+        messages=(POINTS, IMAGE),
+        log=(
+            POINTS,
+            DataMessage(IMAGE.schema, 'image', decode_image, encode_image, log_suffix='/image'),
+        ),
+    ),
+    DeviceKind(Camera, '{name}/image', messages=(IMAGE,), log=(IMAGE,)),
+)
