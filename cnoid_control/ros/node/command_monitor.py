@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from rclpy.node import Node
 
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS
 from cnoid_control.exceptions import describe
 from cnoid_control.messages.commands import JointStateEncoder
 from cnoid_control.ros.node.loop_statistics import LoopStatistics
@@ -18,14 +19,13 @@ from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, RawPublisher
 from cnoid_control.ros.robot.activity_watch import ActivityWatch
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
-from cnoid_control.ros.robot.reader import are_different
+from cnoid_control.ros.robot.joint_states import are_different, publishing_nodes
 from cnoid_control.runtime.safety.watchdog import Watchdog
 
 PERIOD = 0.1
 FLUSH_TIMEOUT = 0.2
 # Time after which the middleware has given up a process that was killed [s].
 LEASE = 25.0
-ECHO_FIELDS = {'position': 'q_target', 'velocity': 'dq_target', 'effort': 'u'}
 
 
 class CommandMonitor:
@@ -46,10 +46,10 @@ class CommandMonitor:
         joints = [joint for joint in body.joints if joint.name]
         names = [joint.joint_name for joint in joints]
         ids = np.array([joint.joint_id for joint in joints], np.intp)
-        self._encoder = JointStateEncoder(names, ('position', 'velocity', 'effort'))
+        self._encoder = JointStateEncoder(names, tuple(BY_INTERFACE))
         self._copies = [
-            _copy(self._encoder.values[field], body.joint_arrays[array], ids)
-            for field, array in ECHO_FIELDS.items()
+            _copy(self._encoder.values[channel.interface], body.joint_arrays[channel.command], ids)
+            for channel in CHANNELS
         ]
         self._end = JointStateEncoder((), ())
         self._outbox = RawPublisher(node, JointState, '~/joint_commands', COMMAND_QOS)
@@ -67,7 +67,6 @@ class CommandMonitor:
     def start(self) -> None:
         """Begin to watch."""
         self.stop()
-        self._hardware.while_waiting = self.beat
         self._is_heard = True
         self._guard.subscribers_found(True)
         # The node's executor may be busy with controllers that take their time.
@@ -143,25 +142,29 @@ class CommandMonitor:
         count = self._node.count_publishers(hardware.topic)
         if count < 2:
             self._alone = now
-        elif now - self._alone <= LEASE and not are_different(hardware.publishers()):
+        elif now - self._alone <= LEASE and not are_different(
+            publishing_nodes(self._node, hardware.topic)
+        ):
             count = 1
         self._guard.publishers_found(hardware.topic, count)
 
     def _look_for_readers(self) -> None:
-        self._is_heard = all(channel.reader_count for channel in self._hardware.channels)
+        self._is_heard = all(
+            publisher.reader_count for publisher in self._hardware.command_publishers
+        )
         self._guard.subscribers_found(self._is_heard)
 
     def _active(self, states: dict[str, str]) -> None:
         if self._hardware.is_halted:
             return  # a manager that is told to end at the same time is not somebody else
         manager = self._hardware.command_controllers.manager
-        for channel in self._hardware.channels:
-            if channel.parameters.type == 'joint_state':
+        for publisher in self._hardware.command_publishers:
+            if publisher.parameters.type == 'joint_state':
                 continue  # no controller of the manager
-            meant = manager is not None and channel.name in manager.deactivated
+            meant = manager is not None and publisher.name in manager.deactivated
             # One that is not listed is not even loaded any more.
-            if states.get(channel.name) != 'active' and not meant:
-                self._guard.command_controller_lost(channel.name)
+            if states.get(publisher.name) != 'active' and not meant:
+                self._guard.command_controller_lost(publisher.name)
 
 
 def _copy(target: np.ndarray, source: np.ndarray, ids: np.ndarray) -> Callable[[], object]:
