@@ -212,11 +212,11 @@ class Ros2ControlHardware(Hardware):
         require_topic_type(self.node, self.topic)
         if self._source is None:
             qos = LOCK_STEP_QOS if given.lock_step else STATE_QOS
-            inbox = open_subscription(
+            subscription = open_subscription(
                 self.node, JointState, given.joint_states, qos, given.public_calls
             )
             self._source = JointStateSource(
-                inbox,
+                subscription,
                 [joint.joint_name for joint in self.joints],
                 self.time_step / given.decimation,
                 given.max_jump,
@@ -249,7 +249,7 @@ class Ros2ControlHardware(Hardware):
                     f'topic {self.topic!r}: no complete joint state in '
                     f'{given.startup_timeout:g} s: {reason}'
                 )
-            source.inbox.wait(0.05)
+            source.subscription.wait(0.05)
         require_one_publisher(self.node, self.topic, given.startup_timeout)
         self._take_first()
 
@@ -383,7 +383,7 @@ class Ros2ControlHardware(Hardware):
         """Wait for no state any more, until `refresh`; from another thread."""
         self.is_halted = True
         if self._source is not None:
-            self._source.inbox.wake()
+            self._source.subscription.wake()
 
     def _has_ended(self) -> bool:
         return self.is_halted or not self.node.context.ok()
@@ -407,7 +407,7 @@ class Ros2ControlHardware(Hardware):
                 return False
             if now - self.arrival > WAIT_SLICE:
                 self._keep_alive()
-            source.inbox.wait(min(deadline - now, WAIT_SLICE))
+            source.subscription.wait(min(deadline - now, WAIT_SLICE))
 
     def _keep_alive(self) -> None:
         """Repeat the last command: a robot that has missed it may be waiting for it."""
@@ -520,7 +520,7 @@ class Ros2ControlHardware(Hardware):
         steps: list[Callable[[], object]] = [self.deactivate]
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
-            steps.append(self._source.inbox.close)
+            steps.append(self._source.subscription.close)
         steps += [
             self.command_controllers.close,
             self._shutdown_publisher.close,

@@ -25,7 +25,7 @@ PUBLISHER_POLL = 0.1
 
 
 class JointStateSource:
-    """Takes joint states from an inbox and sorts out those that are not new or not usable.
+    """Takes joint states from a subscription and skips those that are not new or not usable.
 
     Attributes:
         decoder: the values of the last fresh state.
@@ -39,7 +39,7 @@ class JointStateSource:
 
     def __init__(
         self,
-        inbox: RawSubscription,
+        subscription: RawSubscription,
         names: Sequence[str],
         period: float,
         max_jump: float,
@@ -49,7 +49,7 @@ class JointStateSource:
         """Begin with no state.
 
         Args:
-            inbox: where the messages come.
+            subscription: subscription of the topic.
             names: the joints, in the order of the values.
             period: nominal time between fresh states [s].
             max_jump: stamps that differ by more are a jump of the clock [s].
@@ -57,7 +57,7 @@ class JointStateSource:
             repetition_time: time for which messages that differ by the stamp alone are no new
                 state [s].
         """
-        self.inbox = inbox
+        self.subscription = subscription
         self.decoder = JointStateDecoder(names)
         self.stamp = 0
         self.dt = period
@@ -65,7 +65,7 @@ class JointStateSource:
         self.counts: Counter[str] = Counter()
         self.problem = ''
         self.contested = False
-        self._restarts = inbox.restarts
+        self._restarts = subscription.restarts
         self._restarted = -math.inf
         self._period = period
         self._max_jump = max_jump
@@ -84,13 +84,13 @@ class JointStateSource:
     def poll(self) -> bool:
         """Take what has come; whether there is a fresh state."""
         fresh = False
-        while (data := self.inbox.take()) is not None:
+        while (data := self.subscription.take()) is not None:
             fresh = self._take(data) or fresh
         return fresh
 
     def poll_one(self) -> bool:
         """Take the next message; whether it is a fresh state."""
-        data = self.inbox.take()
+        data = self.subscription.take()
         return data is not None and self._take(data)
 
     def restart(self) -> None:
@@ -99,7 +99,7 @@ class JointStateSource:
         self.time = 0.0
 
     def _take(self, data: bytes) -> bool:
-        if self.inbox.restarts != self._restarts:
+        if self.subscription.restarts != self._restarts:
             self._see_another_publisher()
             return False
         decoder = self.decoder
@@ -145,7 +145,7 @@ class JointStateSource:
 
     def _see_another_publisher(self) -> None:
         """Pass over a message of one who was not heard before; the next ones may be good."""
-        self._restarts = self.inbox.restarts
+        self._restarts = self.subscription.restarts
         self._pass_over('of another publisher', 'a message of another publisher')
         now = time.monotonic()
         # One that has started again is another one once; two that send are it again and again.
