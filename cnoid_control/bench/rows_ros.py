@@ -165,7 +165,7 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
         with _published(ours):
             hardware.connect()
             hardware.open(request)
-            while not (hardware.channels[0].reader_count and theirs.is_known):
+            while not (hardware.command_publishers[0].reader_count and theirs.is_known):
                 time.sleep(0.01)
 
         def tick() -> None:

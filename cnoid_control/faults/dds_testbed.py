@@ -53,7 +53,7 @@ class RigFailed(CnoidControlError):
 
 
 class DdsRig:
-    """Robot, node and, where asked for, dead-man on a ROS domain of their own.
+    """Robot, node and, where asked for, heartbeat monitor on a ROS domain of their own.
 
     Attributes:
         robot, control, heartbeat: the processes.
@@ -74,7 +74,7 @@ class DdsRig:
         """Start everything and wait until SR1 has stood for a while.
 
         Args:
-            heartbeat: whether a dead-man watches the node.
+            heartbeat: whether a heartbeat monitor watches the node.
             closed_stdout: let the node's output go to a device that is always full.
             observed: name of a device whose messages are timed; none where empty.
             changes: parameters that are not as shipped, by dotted name.

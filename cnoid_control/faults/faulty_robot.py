@@ -118,19 +118,15 @@ FLOOD = 10
 MANAGER_DOWNTIME = 1.0
 
 
-class SpoilingOutbox:
-    """Stands before the outbox of the joint states.
+class CorruptingPublisher:
+    """Publishes joint states that a fault has corrupted, delayed or repeated."""
 
-    Attributes:
-        fault: what goes wrong; empty for nothing.
-    """
-
-    def __init__(self, outbox: RawPublisher) -> None:
-        """Pass everything on for now."""
-        self._outbox = outbox
+    def __init__(self, publisher: RawPublisher) -> None:
+        """Pass everything on to a publisher until `begin`."""
+        self._publisher = publisher
         self._count = 0
         self._last = b''
-        self._spoil: Callable[[bytes], None] = self._pass
+        self._corrupt: Callable[[bytes], None] = self._pass
         self._faults: dict[str, Callable[[bytes], None]] = {
             '': self._pass,
             'slow': self._slow,
@@ -145,44 +141,44 @@ class SpoilingOutbox:
         }
 
     def begin(self, fault: str) -> None:
-        """Let something go wrong from the next message on."""
+        """Inject a fault from the next message on; an empty name for none."""
         self._count = 0
-        self._spoil = self._faults[fault]
+        self._corrupt = self._faults[fault]
 
     def send(self, data: bytes) -> bool:
-        """Send a message, or what is left of it."""
+        """Send a message as the fault leaves it."""
         self._count += 1
-        if self._count == 1 and self._spoil != self._pass:
+        if self._count == 1 and self._corrupt != self._pass:
             print(f'injected at {time.time_ns()}', flush=True)
-        self._spoil(data)
+        self._corrupt(data)
         self._last = data
         return True
 
     def _pass(self, data: bytes) -> None:
-        self._outbox.send(data)
+        self._publisher.send(data)
 
     def _slow(self, data: bytes) -> None:
         if self._count % 500 == 0:
-            self._outbox.send(data)
+            self._publisher.send(data)
 
     def _reorder(self, data: bytes) -> None:
-        self._outbox.send(data)
+        self._publisher.send(data)
         if self._count % 3 == 0:
-            self._outbox.send(_shifted(self._last, 0, -5_000_000))
+            self._publisher.send(_shifted(self._last, 0, -5_000_000))
 
     def _burst(self, corrupt: Callable[[bytes], bytes]) -> Callable[[bytes], None]:
         def send(data: bytes) -> None:
-            self._outbox.send(corrupt(data) if self._count <= BURST else data)
+            self._publisher.send(corrupt(data) if self._count <= BURST else data)
 
         return send
 
     def _flood(self, data: bytes) -> None:
         for _ in range(FLOOD):
-            self._outbox.send(data)
+            self._publisher.send(data)
 
 
-class DeafInbox:
-    """Stands in the place of an inbox that was closed: nothing comes."""
+class MutedSubscription:
+    """Stands in for a subscription that was closed: nothing arrives."""
 
     lost = 0
     restarts = 0
@@ -204,7 +200,7 @@ class DeafInbox:
 
 
 class FaultyRobot(mujoco_node.MujocoNode):
-    """The MuJoCo node, with the spoiler between it and the wire."""
+    """The MuJoCo node, with faults between it and the wire."""
 
     def __init__(self, **node: Any) -> None:
         """Build the node and listen to `fault`."""
@@ -214,8 +210,8 @@ class FaultyRobot(mujoco_node.MujocoNode):
     def _make_publishers(self) -> StatePublishers:
         publishers = super()._make_publishers()
         joints = publishers.joint_publishers[0]
-        self._spoiler = SpoilingOutbox(joints.outbox)
-        joints.outbox = self._spoiler  # type: ignore[assignment]
+        self._corrupter = CorruptingPublisher(joints.outbox)
+        joints.outbox = self._corrupter  # type: ignore[assignment]
         return publishers
 
     def _serve_controllers(self) -> None:
@@ -230,7 +226,7 @@ class FaultyRobot(mujoco_node.MujocoNode):
         elif message.data == 'restart_manager':
             threading.Thread(target=self._restart_manager, daemon=True).start()
         else:
-            self.loop.call(lambda: self._spoiler.begin(message.data))
+            self.loop.call(lambda: self._corrupter.begin(message.data))
 
     def _restart_manager(self) -> None:
         print(f'injected at {time.time_ns()}', flush=True)
@@ -242,13 +238,13 @@ class FaultyRobot(mujoco_node.MujocoNode):
         print('controller_manager is back', flush=True)
 
     def _unsubscribe(self) -> None:
-        inboxes = [source.inbox for source in self._inputs.values()]
+        closed = [source.subscription for source in self._inputs.values()]
         for source in self._inputs.values():
-            source.inbox = DeafInbox()
+            source.subscription = MutedSubscription()
 
         def close() -> None:
-            for inbox in inboxes:
-                inbox.close()
+            for subscription in closed:
+                subscription.close()
             print(f'injected at {time.time_ns()}', flush=True)
 
         # The robot does not stand still meanwhile.

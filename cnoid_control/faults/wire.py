@@ -42,13 +42,13 @@ class TopicTimes:
             topic: name of the topic.
         """
         self.times: list[float] = []
-        self._inbox = open_subscription(node, kind, topic, EVERY_MESSAGE)
+        self._subscription = open_subscription(node, kind, topic, EVERY_MESSAGE)
         self._is_open = True
 
     def poll(self) -> None:
         """Take what has come; now and then, from one thread."""
-        while self._is_open and (data := self._inbox.take()) is not None:
-            sent = 1e-9 * self._inbox.sent_at
+        while self._is_open and (data := self._subscription.take()) is not None:
+            sent = 1e-9 * self._subscription.sent_at
             self._look(data, sent)
             # Messages of several publishers come one publisher after the other.
             insort(self.times, sent)
@@ -73,7 +73,7 @@ class TopicTimes:
     def close(self) -> None:
         """Unsubscribe; may be called more than once, in the thread that polls or after it."""
         self._is_open = False
-        self._inbox.close()
+        self._subscription.close()
 
 
 class TakeoverTimes(TopicTimes):
@@ -103,7 +103,7 @@ class TakeoverTimes(TopicTimes):
     def _look(self, data: bytes, sent: float) -> None:
         layout = find_layout(data)
         if not layout.names:
-            return  # the node has ended in order
+            return  # the node has ended cleanly
         begin = layout.arrays['position']
         positions = data[begin : begin + 8 * len(layout.names)]
         if self._positions not in (b'', positions) and not self.changed:

@@ -1,18 +1,40 @@
-"""What can be wrong on the ROS side: one class per fact."""
+"""Errors on the ROS side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.exceptions import HardwareError
 
 
 class RosError(CnoidControlError):
-    """Base of what can be wrong on the ROS side."""
+    """Base of all errors on the ROS side; raised itself where nobody tells the cases apart."""
 
 
-class ServiceUnavailable(HardwareError, RosError):
+class RobotError(HardwareError, RosError):
+    """The robot's topics or controllers are not there, or not as needed."""
+
+
+class LoopCallTimeout(RosError):
+    """The control loop did not do what it was to do between two ticks in time.
+
+    Attributes:
+        started: whether it has begun; if not, it never will.
+    """
+
+    def __init__(self, patience: float, started: bool) -> None:
+        """Say how long the request was waited for [s], and how far it is."""
+        self.started = started
+        super().__init__(
+            f'control loop started the request but did not finish within {patience:g} s'
+            if started
+            else f'control loop did not process the request within {patience:g} s; '
+            'request cancelled'
+        )
+
+
+class ServiceUnavailable(RobotError):
     """A service that did not answer."""
 
     def __init__(self, name: str, reason: str, timeout: float | None = None) -> None:
@@ -22,16 +44,7 @@ class ServiceUnavailable(HardwareError, RosError):
         super().__init__(f'service {name!r}: {reason}{waited}')
 
 
-class NoJointStates(HardwareError, RosError):
-    """Joint states that did not come, or not complete."""
-
-    def __init__(self, topic: str, timeout: float, reason: str) -> None:
-        """Name the topic, how long it was waited for and what came instead."""
-        self.topic = topic
-        super().__init__(f'topic {topic!r}: no complete joint state in {timeout:g} s: {reason}')
-
-
-class MissingChannel(HardwareError, RosError):
+class MissingChannel(RobotError):
     """Something that a controller reads and that nobody publishes."""
 
     def __init__(self, what: str, topic: str, reason: str) -> None:
@@ -39,29 +52,7 @@ class MissingChannel(HardwareError, RosError):
         super().__init__(f'{what} is read, but topic {topic!r} {reason}')
 
 
-class NoSubscriber(HardwareError, RosError):
-    """Commands that nobody receives."""
-
-    def __init__(self, taker: str, topic: str, timeout: float) -> None:
-        """Name the taker, the topic and how long was waited for a subscription [s]."""
-        super().__init__(
-            f'nobody receives the commands of {taker!r}: no subscription of topic {topic!r} '
-            f'within {timeout:g} s'
-        )
-
-
-class MultiplePublishers(HardwareError, RosError):
-    """A topic that must have one publisher and has several."""
-
-    def __init__(self, topic: str, nodes: Iterable[str]) -> None:
-        """Name the topic and the nodes that publish it."""
-        super().__init__(
-            f'topic {topic!r} has several publishers: {", ".join(nodes)}; '
-            'the state of the robot must come from one'
-        )
-
-
-class WrongTopicType(HardwareError, RosError):
+class WrongTopicType(RobotError):
     """A topic that carries another type than is needed."""
 
     def __init__(self, what: str, topic: str, found: Iterable[str], wanted: Iterable[str]) -> None:
@@ -69,41 +60,7 @@ class WrongTopicType(HardwareError, RosError):
         super().__init__(f'{what}: topic {topic!r} carries {", ".join(found)}; {choices(wanted)}')
 
 
-class UncommandedJoint(HardwareError, RosError):
-    """A joint that no taker of commands takes in the mode that is needed."""
-
-    def __init__(self, joints: Iterable[str], interface: str, takers: Iterable[str]) -> None:
-        """Name the joints, the interface and the takers that there are."""
-        super().__init__(
-            f'no {interface} command can be given to {", ".join(joints)}: '
-            f'no taker of {interface} commands has them; takers of commands: '
-            f'{", ".join(takers) or "none"}'
-        )
-
-
-class UnknownJoints(HardwareError, RosError):
-    """A controller that commands joints which the robot does not have."""
-
-    def __init__(self, taker: str, joints: Iterable[str], known: Iterable[str]) -> None:
-        """Name the controller, the joints and those that there are."""
-        super().__init__(
-            f'{taker!r} takes commands for {", ".join(joints)}, which are not joints of the '
-            f'robot; {choices(known)}'
-        )
-
-
-class JointClaimedTwice(HardwareError, RosError):
-    """A joint that two active takers of commands would command."""
-
-    def __init__(self, joint: str, takers: Iterable[str]) -> None:
-        """Name the joint and the takers."""
-        super().__init__(
-            f'joint {joint!r} would be commanded by {" and by ".join(takers)}; give each taker '
-            'its own joints under hardware.ros2_control.commands'
-        )
-
-
-class UnusableController(HardwareError, RosError):
+class UnusableController(RobotError):
     """A ros2_control controller that cannot take commands."""
 
     def __init__(self, name: str, reason: str, known: Iterable[str]) -> None:
@@ -111,82 +68,13 @@ class UnusableController(HardwareError, RosError):
         super().__init__(f'controller {name!r} {reason}; {choices(known)}')
 
 
-class SwitchRefused(HardwareError, RosError):
-    """controller_manager did not switch."""
-
-    def __init__(self, activate: Iterable[str], deactivate: Iterable[str], message: str) -> None:
-        """Name both lists and the manager's own words."""
-        super().__init__(
-            f'controller_manager refused to activate [{", ".join(activate)}] and deactivate '
-            f'[{", ".join(deactivate)}]: {message or "no reason given"}'
-        )
-
-
-class MissingInterfaces(HardwareError, RosError):
+class MissingInterfaces(RobotError):
     """A message package that is not installed."""
 
     def __init__(self, package: str, purpose: str) -> None:
         """Name the package and what needs it."""
         super().__init__(
             f'{purpose} needs the message package {package!r}, which is not installed'
-        )
-
-
-class NoRobotDescription(RosError):
-    """A robot description that did not come."""
-
-    def __init__(self, topic: str, timeout: float, reason: str) -> None:
-        """Name the topic, how long it was waited for and what happened."""
-        super().__init__(
-            f'topic {topic!r}: no robot description in {timeout:g} s: {reason}; give a file as '
-            'robot.model or the text as robot_description, or publish it latched'
-        )
-
-
-class NotActive(RosError):
-    """Something was asked for that the present state does not allow."""
-
-
-class LoopDidNotCome(RosError):
-    """The loop has not come to what it was to do between two ticks; it will not do it."""
-
-    def __init__(self, patience: float) -> None:
-        """Say how long it was waited for [s]."""
-        super().__init__(f'the loop did not come to it in {patience:g} s; nothing has changed')
-
-
-class LoopDidNotReturn(RosError):
-    """The loop has begun what it was to do between two ticks, and is not done with it."""
-
-    def __init__(self, patience: float) -> None:
-        """Say how long it was waited for [s]."""
-        super().__init__(f'the loop has begun it and was not done with it in {patience:g} s')
-
-
-class ResetInterrupted(RosError):
-    """A stop that was asked for while a reset was under way."""
-
-    def __init__(self, reasons: Sequence[str]) -> None:
-        """Name the stops."""
-        super().__init__(f'the safe state goes on: {"; ".join(reasons)} after the reset had begun')
-
-
-class FaultStillPresent(RosError):
-    """The safe state was to be left while its cause, or another one, is still there."""
-
-    def __init__(self, causes: Sequence[str]) -> None:
-        """Name what is wrong."""
-        super().__init__(f'the safe state goes on: {"; ".join(causes)}')
-
-
-class JointOrderChanged(HardwareError, RosError):
-    """A command controller that has other joints than when it was put to use."""
-
-    def __init__(self, controller: str, joints: Sequence[str], before: Sequence[str]) -> None:
-        """Name the controller and its joints."""
-        super().__init__(
-            f'command controller {controller!r} has joints {", ".join(joints)} now instead of '
-            f'{", ".join(before)}: deactivate the node and activate it again'
         )
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,11 @@ from cnoid_control.ros.node.control_node import given_parameters, given_priority
 from cnoid_control.ros.node.parameters import nested_values
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.robot.activity_watch import ActivityWatch
+from cnoid_control.ros.robot.command_controllers import ordered_joints
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS, CommandPublisher
 from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
 from cnoid_control.ros.robot.device_readers import STATE_QOS
 from cnoid_control.ros.robot.parameters import (
-    CommandParameters,
     Ros2ControlParameters,
     default_commands,
 )
@@ -40,26 +41,26 @@ from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
 from cnoid_control.runtime.safety.safe_command import final_values
 
-# Time between two looks whether all is as it was, for managers that do not tell [s].
+# Time between two checks for changes, for managers that do not publish their activity [s].
 REFRESH_PERIOD = 3.0
 # Least time between two warnings of the same kind [s].
 WARNING_PERIOD = 5.0
-# How long those that are not found at once are looked for [s].
+# How long controllers that are not found at once are looked for [s].
 FINDING_TIME = 1.0
-# Longest wait for the answer of one that is there [s].
+# Longest wait for the answer of a controller that is there [s].
 ANSWER_TIME = 5.0
-# Time after which nobody still sends through what was replaced [s].
+# Time after which no thread still uses a publisher that was replaced [s].
 RETIREMENT = 0.1
 
 
 class WatchedControllers:
-    """Learns the takers of commands in a thread of its own, afresh whenever it is asked.
+    """Finds the command controllers in its own thread, again whenever it is asked.
 
-    What it knows is kept up to date from then on, until it may rest.
+    The result is kept up to date from then on, until `rest`.
 
     Attributes:
-        outlets: the way to each taker; replaced as a whole, never changed.
-        problem: why they are not to be relied on; empty where they are.
+        publishers: one per command controller; replaced as a whole, never changed.
+        problem: why they cannot be relied on; empty where they can.
     """
 
     def __init__(
@@ -69,23 +70,23 @@ class WatchedControllers:
         find_manager: Callable[[], bool],
         period: float,
     ) -> None:
-        """Begin to wait for questions.
+        """Start the thread; `ask` tells it what to find.
 
         Args:
             node: node that publishes the commands.
             robot: how the robot's topics are used.
-            find_manager: looks for controller_manager; called in the thread.
+            find_manager: whether controller_manager is there; called in the thread.
             period: time between two commands [s].
         """
-        self.outlets: tuple[CommandPublisher, ...] = ()
+        self.publishers: tuple[CommandPublisher, ...] = ()
         self.problem = ''
         self._node = node
-        self._takers = robot.commands or default_commands()
+        self._options = robot.commands or default_commands()
         self._find_manager = find_manager
         self._period = period
-        # A call at a time: a taker that does not answer must not keep a switch waiting.
+        # Calls are made one at a time: a controller that does not answer must not delay a switch.
         self._caller = ServiceCaller(
-            f'{node.get_name()}_takers', node.get_namespace(), node.context
+            f'{node.get_name()}_joints', node.get_namespace(), node.context
         )
         self._manager = ControllerManager(robot.controller_manager, self._caller, ANSWER_TIME)
         self._was_managed = False
@@ -97,31 +98,31 @@ class WatchedControllers:
         self._stop = threading.Event()
         if robot.controller_manager:
             self._begin_to_look(robot.controller_manager)
-        self._thread = threading.Thread(target=self._run, name='takers', daemon=True)
+        self._thread = threading.Thread(target=self._run, name='command_controllers', daemon=True)
         self._thread.start()
 
     def _begin_to_look(self, manager: str) -> None:
-        for name, taker in self._takers.items():
-            if not _says_its_joints(taker):
-                # To be found takes a while, which begins with the first look.
+        for name in self._options:
+            if self._must_ask(name):
+                # Discovery takes a while, and begins with the first look.
                 self._manager.is_loaded(name, 0.0)
         # Where its messages are not installed, there is no manager for us.
         with contextlib.suppress(ImportError):
             self._activity = ActivityWatch(self._node, manager, lambda states: self._wake.set())
 
     def ask(self, names: tuple[str, ...]) -> None:
-        """Have the takers of commands for these joints learnt afresh; it is not waited for."""
+        """Have the command controllers of these joints found again; does not wait for it."""
         self._names = names
         self._asked += 1
         self._wake.set()
 
     def rest(self) -> None:
-        """Keep nothing up to date until it is asked again."""
+        """Keep nothing up to date until the next `ask`."""
         self._names = ()
 
     @property
     def is_known(self) -> bool:
-        """Whether all was learnt after it was asked for last."""
+        """Whether the last `ask` was answered."""
         return self._answered == self._asked
 
     def _run(self) -> None:
@@ -135,56 +136,60 @@ class WatchedControllers:
             if not names:
                 continue
             is_new = asked != self._answered
-            before = self.outlets
+            before = self.publishers
             try:
-                self.outlets, self.problem = self._learn(names, is_new)
+                self.publishers, self.problem = self._learn(names, is_new)
             except Exception as error:
                 # Without this thread nothing would be watched, and nobody would be told.
                 self.problem = f'{type(error).__name__}: {error}'
             self._answered = asked
             if self.problem and not is_new:
                 self._node.get_logger().warning(
-                    f'what is known of the takers of commands may be old: {self.problem}',
+                    f'command controllers may have changed: {self.problem}',
                     throttle_duration_sec=WARNING_PERIOD,
                 )
-            self._retire([outlet for outlet in before if outlet not in self.outlets])
+            self._retire([publisher for publisher in before if publisher not in self.publishers])
 
     def _learn(
         self, names: tuple[str, ...], is_new: bool
     ) -> tuple[tuple[CommandPublisher, ...], str]:
-        """The way to each taker, and why that is not all there is to know; empty where it is."""
+        """One publisher per command controller, and why they may be wrong; empty where not."""
         is_managed = self._find_manager()
         if self._was_managed and not is_managed:
             # Without it the order of the joints could only be guessed.
-            return self.outlets, 'controller_manager was there and is not any more'
+            return self.publishers, 'controller_manager has disappeared'
         self._was_managed = is_managed
         # What is only refreshed will be looked for again.
         deadline = time.monotonic() + (FINDING_TIME if is_new else 0.0)
         problem = ''
-        known = {outlet.name: outlet for outlet in self.outlets}
+        known = {publisher.name: publisher for publisher in self.publishers}
         found = []
-        for name, taker in self._takers.items():
-            outlet = known.get(name)
-            before = outlet.joints if outlet is not None else []
-            joints = taker.joints or list(names)
-            if is_managed and not _says_its_joints(taker):
-                try:
-                    joints = self._ask_for_joints(name, deadline)
-                except ServiceUnavailable as error:
-                    problem = str(error)
-                    joints = before
-                if not joints and not is_new:
-                    # It may be out of sight for a moment; a command to nobody does no harm.
-                    joints = before
+        for name, options in self._options.items():
+            publisher = known.get(name)
+            before = publisher.joints if publisher is not None else []
+            ask = partial(self._ask_for_joints, name, deadline) if is_managed else None
+            try:
+                joints = ordered_joints(options, names, ask)
+            except ServiceUnavailable as error:
+                problem = str(error)
+                joints = before
+            if not joints and not is_new:
+                # It may be out of sight for a moment; a command to nobody does no harm.
+                joints = before
             if not joints or not set(joints) <= set(names):
                 continue
-            if outlet is None or outlet.joints != joints:
-                outlet = CommandPublisher(self._node, name, taker, joints, self._period)
-            found.append(outlet)
+            if publisher is None or publisher.joints != joints:
+                publisher = CommandPublisher(self._node, name, options, joints, self._period)
+            found.append(publisher)
         return tuple(found), problem
 
+    def _must_ask(self, name: str) -> bool:
+        """Whether only the controller itself can tell the order of its joints."""
+        options = self._options[name]
+        return not options.joints and options.type != 'joint_state'
+
     def _ask_for_joints(self, name: str, deadline: float) -> list[str]:
-        """Joints of a controller in its own order; none where it takes no commands.
+        """Joints of a controller in its own order; none where it is not loaded or has none.
 
         Raises:
             ServiceUnavailable: it is there and did not answer.
@@ -196,27 +201,22 @@ class WatchedControllers:
         except UnusableController:
             return []
 
-    def _retire(self, outlets: list[CommandPublisher]) -> None:
-        if outlets:
+    def _retire(self, publishers: list[CommandPublisher]) -> None:
+        if publishers:
             self._stop.wait(RETIREMENT)
-        for outlet in outlets:
-            outlet.close()
+        for publisher in publishers:
+            publisher.close()
 
     def close(self) -> None:
-        """Learn no more and stop advertising."""
+        """End the thread and stop advertising."""
         self._stop.set()
         self._wake.set()
         self._thread.join()
         if self._activity is not None:
             self._activity.close()
-        for outlet in self.outlets:
-            outlet.close()
+        for publisher in self.publishers:
+            publisher.close()
         self._caller.close()
-
-
-def _says_its_joints(taker: CommandParameters) -> bool:
-    """Whether a taker's joints are known without asking it: by option or by each message."""
-    return bool(taker.joints) or taker.type == 'joint_state'
 
 
 LOOKS_PER_TIMEOUT = 10
@@ -225,15 +225,15 @@ REPEAT_PERIOD = 0.01
 
 
 class HeartbeatMonitor:
-    """Watches one node, and commands and deactivates in its stead when it is silent.
+    """Watches one node; when that falls silent, sends the safe command and deactivates.
 
-    Messages on the node's `~/joint_commands` that come steadily arm it; an empty one, which the
-    node sends when it stops in order, disarms it. The safe command holds measured positions and
-    has no velocity and no effort.
+    Messages on the node's `~/joint_commands` that arrive steadily arm it; an empty one, which the
+    node sends when it stops cleanly, disarms it. The safe command holds measured positions, with
+    no velocity and no effort.
 
     Attributes:
         armed: whether silence would mean that the node is dead.
-        fired: how often it was.
+        fired: how often it has stopped the robot.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class HeartbeatMonitor:
         """Subscribe.
 
         Args:
-            node: the node to do it with; it is served by nobody.
+            node: node that subscribes and publishes; it needs no executor.
             parameters: options.
             robot: how the robot's topics are used, as the watched node knows it.
         """
@@ -261,7 +261,7 @@ class HeartbeatMonitor:
         self._manager = ControllerManager(robot.controller_manager, self._caller)
         self._names: tuple[str, ...] = ()
         self._decoder: JointStateDecoder | None = None
-        self._takers = WatchedControllers(node, robot, self._find_manager, REPEAT_PERIOD)
+        self._controllers = WatchedControllers(node, robot, self._find_manager, REPEAT_PERIOD)
         self._heard = self._looked = self._steady_since = time.monotonic()
         self._repeat_until = 0.0
         self._next_repeat = 0.0
@@ -274,9 +274,9 @@ class HeartbeatMonitor:
             time.sleep(pause)
 
     def look(self) -> None:
-        """Take what has come and decide."""
+        """Take the messages that have arrived and decide."""
         now = time.monotonic()
-        # Who was asleep himself cannot tell that others were silent.
+        # A monitor that was itself suspended cannot tell whether the node was silent.
         slept = now - self._looked > 0.5 * self._parameters.timeout
         self._looked = now
         data = self._commands.take()
@@ -296,11 +296,11 @@ class HeartbeatMonitor:
         self._repeat_until = 0.0
         if not names:
             if self.armed:
-                self._node.get_logger().info(f'{self._parameters.node!r} has stopped in order')
+                self._node.get_logger().info(f'{self._parameters.node!r} has stopped cleanly')
             self.armed = False
-            # Who comes back may find another robot.
+            # A node that is started again may have another robot.
             self._names = ()
-            self._takers.rest()
+            self._controllers.rest()
         elif not self.armed:
             if silence > self._parameters.timeout or names != self._names:
                 self._steady_since = now
@@ -309,13 +309,13 @@ class HeartbeatMonitor:
                 self._arm(now)
 
     def _arm(self, now: float) -> None:
-        """Begin to watch; who cannot act yet looks again for who takes commands."""
-        if not self._takers.is_known:
+        """Begin to watch, or look for command controllers again where nothing could be done."""
+        if not self._controllers.is_known:
             return
-        outlets = self._takers.outlets
-        reason = self._takers.problem
-        if not reason and not any(outlet.reader_count for outlet in outlets):
-            topics = ', '.join(outlet.topic for outlet in outlets) or 'no topic is known'
+        publishers = self._controllers.publishers
+        reason = self._controllers.problem
+        if not reason and not any(one.reader_count for one in publishers):
+            topics = ', '.join(one.topic for one in publishers) or 'no topic is known'
             reason = f'nobody would get the safe command ({topics})'
         if not reason:
             self.armed = True
@@ -332,7 +332,7 @@ class HeartbeatMonitor:
         if names != self._names:
             self._names = names
             self._decoder = JointStateDecoder(names)
-        self._takers.ask(names)
+        self._controllers.ask(names)
 
     def _find_manager(self) -> bool:
         try:
@@ -346,7 +346,7 @@ class HeartbeatMonitor:
         self._repeat_until = now + self._parameters.repeat
         self._send()
         threading.Thread(target=self._deactivate, daemon=True).start()
-        self._takers.rest()
+        self._controllers.rest()
         self._node.get_logger().error(
             f'no commands of {self._parameters.node!r} for {1e3 * (now - self._heard):.3g} ms '
             f'(limit {1e3 * self._parameters.timeout:g} ms): the robot is stopped'
@@ -361,14 +361,14 @@ class HeartbeatMonitor:
         if data is not None:
             decoder.decode(data)
         position_of = dict(zip(decoder.names, decoder.position, strict=True))
-        for outlet in self._takers.outlets:
-            measured = np.array([position_of[joint] for joint in outlet.joints])
-            values = final_values(outlet.interface, measured)
+        for publisher in self._controllers.publishers:
+            measured = np.array([position_of[joint] for joint in publisher.joints])
+            values = final_values(publisher.interface, measured)
             if np.isfinite(values).all():
-                outlet.send_values(values, decoder.stamp)
+                publisher.send_values(values, decoder.stamp)
 
     def _deactivate(self) -> None:
-        names = [outlet.name for outlet in self._takers.outlets]
+        names = [publisher.name for publisher in self._controllers.publishers]
         if not names or not self._find_manager():
             return
         try:
@@ -381,12 +381,12 @@ class HeartbeatMonitor:
         """Unsubscribe."""
         self._commands.close()
         self._states.close()
-        self._takers.close()
+        self._controllers.close()
         self._caller.close()
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the dead-man until it is told to end; the exit status."""
+    """Run the heartbeat monitor until it is told to end; the exit status."""
     words = list(sys.argv if args is None else args)
     avoid_shared_memory()
     # Before the middleware's threads are there, which hear the commands: they inherit it.

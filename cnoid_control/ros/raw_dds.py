@@ -49,7 +49,7 @@ class RawSubscription(Protocol):
 
 
 class DirectSubscription:
-    """An inbox that takes from the subscription's handle and waits in a wait set of its own."""
+    """Takes from the subscription's handle and waits in a wait set of its own."""
 
     def __init__(self, node: Node, kind: type, topic: str, qos: QoSProfile) -> None:
         """Subscribe.
@@ -142,8 +142,8 @@ class DirectSubscription:
         self._guard.destroy()
 
 
-class CallbackInbox:
-    """An inbox that the node's executor fills: public calls only."""
+class CallbackSubscription:
+    """Subscription that the node's executor serves: public calls of rclpy only."""
 
     def __init__(self, node: Node, kind: type, topic: str, qos: QoSProfile) -> None:
         """Subscribe; the node must be served by an executor in another thread."""
@@ -235,7 +235,7 @@ class RawPublisher:
 
 def open_subscription(
     node: Node, kind: type, topic: str, qos: QoSProfile, public: bool = False
-) -> DirectSubscription | CallbackInbox:
+) -> DirectSubscription | CallbackSubscription:
     """Subscribe a topic for the calling side's own thread.
 
     Args:
@@ -250,7 +250,7 @@ def open_subscription(
             return DirectSubscription(node, kind, topic, qos)
         except AttributeError as error:
             node.get_logger().info(f'{topic}: {error}; public calls are used instead', once=True)
-    return CallbackInbox(node, kind, topic, qos)
+    return CallbackSubscription(node, kind, topic, qos)
 
 
 def _subscribe(node: Node, kind: type, topic: str, callback: Any, qos: QoSProfile) -> Any:

@@ -12,7 +12,7 @@ pytest.importorskip('sensor_msgs.msg', reason='needs ROS 2')
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from cnoid_control.faults.faulty_robot import BURST, FLOOD, SpoilingOutbox
+from cnoid_control.faults.faulty_robot import BURST, FLOOD, CorruptingPublisher
 from cnoid_control.messages.joint_state import JointStateDecoder
 
 NAMES = ['a', 'b', 'c', 'd']
@@ -40,7 +40,7 @@ def state(stamp: int) -> bytes:
 def sent(fault: str, count: int) -> list[bytes]:
     """What is sent of so many states, 1 ms apart, with a fault."""
     wire = Wire()
-    spoiler = SpoilingOutbox(wire)  # type: ignore[arg-type]
+    spoiler = CorruptingPublisher(wire)  # type: ignore[arg-type]
     spoiler.send(state(5 * 10**9))
     wire.sent.clear()
     spoiler.begin(fault)

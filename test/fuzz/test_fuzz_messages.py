@@ -103,9 +103,9 @@ def test_fuzz_joint_states(changes, names, values, known) -> None:
     """A state that is taken is what the typed message says, and knows where all joints are."""
     data = mutated(joint_state(names or NAMES, values=values), changes)
     good = joint_state(NAMES, 4)
-    inbox = RawSubscription(good, data) if known else RawSubscription(data)
+    subscription = RawSubscription(good, data) if known else RawSubscription(data)
     reports: list[str] = []
-    source = JointStateSource(inbox, NAMES, 0.001, 0.5, reports.append)  # type: ignore[arg-type]
+    source = JointStateSource(subscription, NAMES, 0.001, 0.5, reports.append)  # type: ignore[arg-type]
     source.need(np.arange(len(NAMES)))
     if known:
         assert source.poll_one()
@@ -123,7 +123,7 @@ def test_fuzz_joint_states(changes, names, values, known) -> None:
     else:
         assert sum(source.counts.values()) == 1
     # Whatever came, the next good one is read.
-    inbox.messages.append(joint_state(NAMES, 50))
+    subscription.messages.append(joint_state(NAMES, 50))
     before = source.stamp
     assert source.poll_one() or before == 50 * 10**9
     np.testing.assert_allclose(source.decoder.position, [0.0, 0.1, 0.2])

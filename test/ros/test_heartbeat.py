@@ -1,4 +1,4 @@
-"""The dead-man in a process of its own: it acts when commands stop, and only then."""
+"""The heartbeat monitor in a process of its own: it acts when commands stop, and only then."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Robot:
 
 @pytest.fixture
 def robot(ros_node, start_process, spin_until) -> Robot:
-    """Return a robot whose commands a dead-man watches, armed."""
+    """Return a robot whose commands a heartbeat monitor watches, armed."""
     robot = Robot(ros_node)
     robot.process = start_process(
         'cnoid_control.ros.heartbeat',
@@ -96,7 +96,7 @@ def test_an_orderly_stop_is_left_alone(robot: Robot, spin_until) -> None:
     """After an empty command the silence means nothing, until commands come again."""
     beat_for(robot, spin_until, 0.3)
     assert spin_until(
-        lambda: robot.beat([]) or 'stopped in order' in robot.process.log_path.read_text(), 10.0
+        lambda: robot.beat([]) or 'stopped cleanly' in robot.process.log_path.read_text(), 10.0
     )
     assert not spin_until(lambda: any(robot.got.values()), 1.0)
     beat_for(robot, spin_until, 1.0)
@@ -131,7 +131,7 @@ def test_wrong_options_are_refused(start_process) -> None:
 def test_it_does_not_claim_to_watch_when_nobody_would_hear_it(
     ros_node, start_process, spin_until
 ) -> None:
-    """Without a taker of commands it says so; once there is one, it watches."""
+    """Without a command controller it says so; once there is one, it watches."""
     states = ros_node.create_publisher(JointState, 'joint_states', 1)
     commands = ros_node.create_publisher(JointState, 'cnoid_control/joint_commands', 1)
     process = start_process(

@@ -1,4 +1,4 @@
-"""The dead-man commands those who take commands now, in their present order of joints."""
+"""The heartbeat monitor commands the present controllers, in their present joint order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TAKERS = {
 
 
 class Rig:
-    """A robot with a scripted controller_manager, a node's commands, and a dead-man."""
+    """A robot with a scripted controller_manager, a node's commands, and a heartbeat monitor."""
 
     def __init__(self, node: Node, spin_until) -> None:
         self.node = node
@@ -91,7 +91,7 @@ class Rig:
 
 @pytest.fixture
 def rig(ros_node, spin_until, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
-    """Return a robot without controllers that a dead-man looks at."""
+    """Return a robot without controllers that a heartbeat monitor looks at."""
     monkeypatch.setattr(heartbeat, 'ANSWER_TIME', 1.0)
     rig = Rig(ros_node, spin_until)
     yield rig
@@ -112,7 +112,7 @@ def test_another_order_after_a_restart_is_learnt(rig: Rig) -> None:
     assert rig.node.count_publishers('position_controller/commands') == 1
 
 
-def test_a_taker_that_does_not_answer_is_not_taken_for_absent(rig: Rig, ros_executor) -> None:
+def test_a_controller_that_does_not_answer_is_not_taken_for_absent(rig: Rig, ros_executor) -> None:
     """It may have the robot: until it has answered, nothing is watched, and it is said why."""
     hung = Node('hung', context=rig.node.context)
     rig.load('position_controller', NAMES)
@@ -130,21 +130,21 @@ def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> No
     rig.load('position_controller', NAMES[::-1])
     is_there = [True, False]
     robot = Ros2ControlParameters(commands=TAKERS)
-    takers = WatchedControllers(rig.node, robot, lambda: is_there.pop(0), 0.01)
-    takers.ask(tuple(NAMES))
-    assert spin_until(lambda: takers.is_known)
-    assert takers.problem == ''
-    known = takers.outlets
-    assert [outlet.joints for outlet in known] == [NAMES[::-1]]
-    takers.ask(tuple(NAMES))
-    assert spin_until(lambda: takers.is_known)
-    assert takers.outlets is known
-    assert 'controller_manager' in takers.problem
-    takers.close()
+    watched = WatchedControllers(rig.node, robot, lambda: is_there.pop(0), 0.01)
+    watched.ask(tuple(NAMES))
+    assert spin_until(lambda: watched.is_known)
+    assert watched.problem == ''
+    known = watched.publishers
+    assert [publisher.joints for publisher in known] == [NAMES[::-1]]
+    watched.ask(tuple(NAMES))
+    assert spin_until(lambda: watched.is_known)
+    assert watched.publishers is known
+    assert 'controller_manager' in watched.problem
+    watched.close()
 
 
 @pytest.mark.parametrize('tells', [True, False])
-def test_a_taker_that_is_loaded_later_is_commanded(
+def test_a_controller_that_is_loaded_later_is_commanded(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tells: bool
 ) -> None:
     """What appears while the node is watched is stopped, too, when the node goes silent."""

@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.messages.joint_state import JointStateDecoder
 from cnoid_control.ros.raw_dds import (
-    CallbackInbox,
+    CallbackSubscription,
     DirectSubscription,
     RawPublisher,
     open_subscription,
@@ -50,89 +50,89 @@ def spinning(ros_executor):
     thread.join()
 
 
-def take(inbox, timeout=10.0):
+def take(subscription, timeout=10.0):
     """Wait for a message and take it."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
-        data = inbox.take()
+        data = subscription.take()
         if data is not None:
             return data
-        inbox.wait(0.2)
+        subscription.wait(0.2)
     raise AssertionError('no message came')
 
 
-def test_both_inboxes_give_the_same_values(ros_node, spinning):
+def test_both_subscriptions_give_the_same_values(ros_node, spinning):
     """Raw access and public calls: every message, in order, with the sent values."""
     direct = open_subscription(ros_node, JointState, 'joint_states', QOS)
     public = open_subscription(ros_node, JointState, 'joint_states', QOS, public=True)
     assert isinstance(direct, DirectSubscription)
-    assert isinstance(public, CallbackInbox)
+    assert isinstance(public, CallbackSubscription)
     publisher = ros_node.create_publisher(JointState, 'joint_states', QOS)
     while publisher.get_subscription_count() < 2:
         time.sleep(0.01)
     for k in range(5):
         publisher.publish(message(k))
-    for inbox in (direct, public):
+    for subscription in (direct, public):
         decoder = JointStateDecoder(['b', 'a'])
         for k in range(5):
-            assert decoder.decode(take(inbox))
+            assert decoder.decode(take(subscription))
             assert decoder.position.tolist() == [-float(k), float(k)]
             assert decoder.stamp == k * 10**9
-        assert inbox.take() is None
-        assert inbox.lost == 0
-        inbox.close()
-        inbox.close()
+        assert subscription.take() is None
+        assert subscription.lost == 0
+        subscription.close()
+        subscription.close()
     while publisher.get_subscription_count():
         time.sleep(0.01)
 
 
 def test_two_publishers_show_in_the_count(ros_node):
     """A message that does not go on with the last one's count is of another publisher."""
-    inbox = open_subscription(ros_node, JointState, 'joint_states', QOS)
+    subscription = open_subscription(ros_node, JointState, 'joint_states', QOS)
     first, second = (ros_node.create_publisher(JointState, 'joint_states', QOS) for _ in range(2))
     while not first.get_subscription_count() or not second.get_subscription_count():
         time.sleep(0.01)
     for k in range(5):
         first.publish(message(k))
-        take(inbox)
-    assert inbox.restarts == 0
+        take(subscription)
+    assert subscription.restarts == 0
     for restarts in (1, 2):
         second.publish(message(7))
-        take(inbox)
-        assert inbox.restarts == restarts
+        take(subscription)
+        assert subscription.restarts == restarts
         first.publish(message(8))
-        take(inbox)
-    assert inbox.restarts == 2
-    inbox.close()
+        take(subscription)
+    assert subscription.restarts == 2
+    subscription.close()
 
 
 def test_a_late_reader_knows_what_it_lost(ros_node):
     """With depth 1 only the newest message is there, and the others are counted."""
-    inbox = open_subscription(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
+    subscription = open_subscription(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
     publisher = ros_node.create_publisher(JointState, 'joint_states', QOS)
     while not publisher.get_subscription_count():
         time.sleep(0.01)
     decoder = JointStateDecoder(['a'])
     publisher.publish(message(1))
-    decoder.decode(take(inbox))
+    decoder.decode(take(subscription))
     for k in range(2, 6):
         publisher.publish(message(k))
     time.sleep(0.2)
-    decoder.decode(take(inbox))
+    decoder.decode(take(subscription))
     assert decoder.position[0] == 5.0
-    assert inbox.lost == 3
-    inbox.close()
+    assert subscription.lost == 3
+    subscription.close()
 
 
 @pytest.mark.parametrize('public', [False, True])
 def test_a_wait_can_be_ended(ros_node, spinning, public):
     """Waking ends a long wait at once; without it the time-out does."""
-    inbox = open_subscription(ros_node, JointState, 'joint_states', QOS, public=public)
-    inbox.wait(0.01)
-    threading.Timer(0.1, inbox.wake).start()
-    inbox.wait(60.0)
-    assert inbox.take() is None
-    inbox.close()
+    subscription = open_subscription(ros_node, JointState, 'joint_states', QOS, public=public)
+    subscription.wait(0.01)
+    threading.Timer(0.1, subscription.wake).start()
+    subscription.wait(60.0)
+    assert subscription.take() is None
+    subscription.close()
 
 
 def test_the_bytes_that_are_sent_arrive_typed(ros_node, spin_until):
@@ -156,28 +156,28 @@ def test_a_lost_context_ends_quietly(ros_context):
     import rclpy
 
     node = Node('lonely', context=ros_context)
-    inbox = open_subscription(node, JointState, 'joint_states', QOS)
+    subscription = open_subscription(node, JointState, 'joint_states', QOS)
     outbox = RawPublisher(node, Float64MultiArray, 'commands', QOS)
     rclpy.try_shutdown(context=ros_context)
-    inbox.wait(0.05)
-    assert inbox.take() is None
+    subscription.wait(0.05)
+    assert subscription.take() is None
     assert not outbox.send(serialize_message(Float64MultiArray()))
-    inbox.close()
+    subscription.close()
     outbox.close()
 
 
 def test_quality_of_service_can_be_overridden(ros_context):
-    """A qos_overrides parameter changes what the inbox asks for."""
+    """A qos_overrides parameter changes what the subscription asks for."""
     name = 'qos_overrides./joint_states.subscription.reliability'
     node = Node(
         'overridden',
         context=ros_context,
         cli_args=['--ros-args', '-p', f'{name}:=best_effort'],
     )
-    inbox = open_subscription(node, JointState, 'joint_states', QOS)
+    subscription = open_subscription(node, JointState, 'joint_states', QOS)
     info = node.get_subscriptions_info_by_topic('/joint_states')
     assert [one.qos_profile.reliability for one in info] == [ReliabilityPolicy.BEST_EFFORT]
-    inbox.close()
+    subscription.close()
     node.destroy_node()
 
 
@@ -193,21 +193,21 @@ def test_a_message_of_another_process_arrives(ros_node):
         "    publisher.publish(JointState(name=['a', 'b'], position=[1.5, 2.5]))\n"
         '    time.sleep(0.05)\n'
     )
-    inbox = open_subscription(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
+    subscription = open_subscription(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
     process = subprocess.Popen([sys.executable, '-c', code], env=dict(os.environ))
     try:
         decoder = JointStateDecoder(['b', 'a'])
-        assert decoder.decode(take(inbox, 30.0))
+        assert decoder.decode(take(subscription, 30.0))
         assert decoder.position.tolist() == [2.5, 1.5]
     finally:
         process.kill()
         process.wait()
-        inbox.close()
+        subscription.close()
 
 
 def test_messages_do_not_wake_the_executor(ros_node):
-    """Nothing of an inbox's subscription is left in the node's wait set."""
+    """Nothing of a raw subscription is left in the node's wait set."""
     before = list(ros_node.waitables)
-    inbox = open_subscription(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
+    subscription = open_subscription(ros_node, JointState, 'joint_states', QoSProfile(depth=1))
     assert list(ros_node.waitables) == before
-    inbox.close()
+    subscription.close()

@@ -14,7 +14,7 @@ from cnoid_control.ros.signals import catch_stop_signals
 
 def is_heard(node: ControlNode) -> bool:
     """Tell whether the robot and the test both receive the commands."""
-    return all(channel.reader_count >= 2 for channel in node.session.hardware.channels)
+    return all(one.reader_count >= 2 for one in node.session.hardware.command_publishers)
 
 
 def main() -> int:

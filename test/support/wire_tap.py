@@ -48,7 +48,7 @@ class WireTap:
         self._to_robot = RawPublisher(
             node, Float64MultiArray, 'robot/effort_controller/commands', QOS
         )
-        self._inboxes = [
+        self._subscriptions = [
             open_subscription(node, kind, topic, QOS)
             for kind, topic in (
                 (JointState, 'robot/joint_states'),
@@ -64,11 +64,11 @@ class WireTap:
         """Let nothing pass any more, once the state under way is answered."""
         self._stop.set()
         self._thread.join(10.0)
-        for inbox in self._inboxes:
-            inbox.close()
+        for subscription in self._subscriptions:
+            subscription.close()
 
     def _run(self) -> None:
-        states, commands, shown = self._inboxes
+        states, commands, shown = self._subscriptions
         due = states
         while due is not states or not self._stop.is_set():
             due.wait(0.05)

@@ -1,4 +1,4 @@
-"""What the node shows of the commands, and whether anybody receives them."""
+"""Echo of the commands, and a watch on who publishes states and receives commands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from rclpy.node import Node
 
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS
 from cnoid_control.exceptions import describe
 from cnoid_control.messages.commands import JointStateEncoder
 from cnoid_control.ros.node.loop_statistics import LoopStatistics
@@ -18,45 +19,50 @@ from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, RawPublisher
 from cnoid_control.ros.robot.activity_watch import ActivityWatch
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
-from cnoid_control.ros.robot.reader import are_different
+from cnoid_control.ros.robot.joint_states import are_different, publishing_nodes
 from cnoid_control.runtime.safety.watchdog import Watchdog
 
 PERIOD = 0.1
 FLUSH_TIMEOUT = 0.2
 # Time after which the middleware has given up a process that was killed [s].
 LEASE = 25.0
-ECHO_FIELDS = {'position': 'q_target', 'velocity': 'dq_target', 'effort': 'u'}
 
 
 class CommandMonitor:
-    """Publishes `~/joint_commands` each tick, and watches the other ends of the topics.
+    """Publishes `~/joint_commands` each tick, and watches the robot's publishers and readers.
 
-    `~/joint_commands` has the stamp of the state that the commands answer; while it comes, the
-    loop is alive. A message without joints says that it has ended in order.
+    `~/joint_commands` has the stamp of the state that the commands answer; while it arrives, the
+    loop is alive. A message without joints says that it has ended cleanly.
 
     Attributes:
         statistics: how regularly the loop ticks.
     """
 
-    def __init__(self, node: Node, hardware: Ros2ControlHardware, guard: Watchdog) -> None:
-        """Advertise."""
+    def __init__(self, node: Node, hardware: Ros2ControlHardware, watchdog: Watchdog) -> None:
+        """Advertise `~/joint_commands`; `start` begins to watch.
+
+        Args:
+            node: node that publishes.
+            hardware: the robot.
+            watchdog: told what is found.
+        """
         from sensor_msgs.msg import JointState
 
         body = hardware.body
         joints = [joint for joint in body.joints if joint.name]
         names = [joint.joint_name for joint in joints]
         ids = np.array([joint.joint_id for joint in joints], np.intp)
-        self._encoder = JointStateEncoder(names, ('position', 'velocity', 'effort'))
+        self._encoder = JointStateEncoder(names, tuple(BY_INTERFACE))
         self._copies = [
-            _copy(self._encoder.values[field], body.joint_arrays[array], ids)
-            for field, array in ECHO_FIELDS.items()
+            _copy(self._encoder.values[channel.interface], body.joint_arrays[channel.command], ids)
+            for channel in CHANNELS
         ]
         self._end = JointStateEncoder((), ())
-        self._outbox = RawPublisher(node, JointState, '~/joint_commands', COMMAND_QOS)
+        self._publisher = RawPublisher(node, JointState, '~/joint_commands', COMMAND_QOS)
         self.statistics = LoopStatistics(hardware.time_step)
         self._node = node
         self._hardware = hardware
-        self._guard = guard
+        self._watchdog = watchdog
         self._watch: threading.Thread | None = None
         self._end_watch = threading.Event()
         self._is_heard = True
@@ -67,9 +73,8 @@ class CommandMonitor:
     def start(self) -> None:
         """Begin to watch."""
         self.stop()
-        self._hardware.while_waiting = self.beat
         self._is_heard = True
-        self._guard.subscribers_found(True)
+        self._watchdog.subscribers_found(True)
         # The node's executor may be busy with controllers that take their time.
         self._end_watch = threading.Event()
         self._watch = threading.Thread(
@@ -78,8 +83,8 @@ class CommandMonitor:
         self._watch.start()
         given = self._hardware.parameters
         if given.controller_manager:
-            # Also where none was found: one that shows itself later has a word to say. Where its
-            # messages are not installed, that was said when it was looked for.
+            # Also where none was found: one may be started later. That its messages are not
+            # installed was logged when it was looked for.
             with contextlib.suppress(ImportError):
                 self._activity = ActivityWatch(
                     self._node, given.controller_manager, self._active, given.public_calls
@@ -96,34 +101,34 @@ class CommandMonitor:
             self._activity = None
 
     def end(self) -> None:
-        """Say that the loop has ended in order: silence is no alarm any more."""
-        self._outbox.send(self._end.encode(self._hardware.stamp))
+        """Say that the loop has ended cleanly: silence is no alarm any more."""
+        self._publisher.send(self._end.encode(self._hardware.stamp))
 
     def flush(self) -> None:
-        """Wait, not for long, until those who listen have heard it."""
-        self._outbox.flush(FLUSH_TIMEOUT)
+        """Wait a short time until the readers have received it."""
+        self._publisher.flush(FLUSH_TIMEOUT)
 
     def close(self) -> None:
         """Watch no more and stop advertising."""
         self.stop()
-        self._outbox.close()
+        self._publisher.close()
 
     def after_tick(self, duration: float) -> None:
-        """Show the commands of a tick; in the loop's thread."""
+        """Publish the commands of a tick; in the loop's thread."""
         hardware = self._hardware
         for copy in self._copies:
             copy()
-        self._outbox.send(self._encoder.encode(hardware.stamp))
+        self._publisher.send(self._encoder.encode(hardware.stamp))
         if hardware.is_fresh:
             self.statistics.tick(hardware.arrival, duration, hardware.dt)
-            self._guard.tick_took(duration, hardware.time_step)
+            self._watchdog.tick_took(duration, hardware.time_step)
         if not self._is_heard:
             # The time without a reader must not end a look too late.
             self._look_for_readers()
 
     def beat(self) -> None:
-        """Show the last commands again: no state has come, but the loop is alive."""
-        self._outbox.send(self._encoder.encode(self._hardware.stamp))
+        """Publish the last commands again: no state has arrived, but the loop is alive."""
+        self._publisher.send(self._encoder.encode(self._hardware.stamp))
 
     def _keep_looking(self, end: threading.Event) -> None:
         while not end.wait(PERIOD):
@@ -133,7 +138,9 @@ class CommandMonitor:
                 # The context is lost: the loop finds that out itself.
                 return
             except Exception as error:
-                self._guard.trip('topics', 'safe', f'topics cannot be watched: {describe(error)}')
+                self._watchdog.trip(
+                    'topics', 'safe', f'topics cannot be watched: {describe(error)}'
+                )
                 return
 
     def _look(self) -> None:
@@ -143,25 +150,29 @@ class CommandMonitor:
         count = self._node.count_publishers(hardware.topic)
         if count < 2:
             self._alone = now
-        elif now - self._alone <= LEASE and not are_different(hardware.publishers()):
+        elif now - self._alone <= LEASE and not are_different(
+            publishing_nodes(self._node, hardware.topic)
+        ):
             count = 1
-        self._guard.publishers_found(hardware.topic, count)
+        self._watchdog.publishers_found(hardware.topic, count)
 
     def _look_for_readers(self) -> None:
-        self._is_heard = all(channel.reader_count for channel in self._hardware.channels)
-        self._guard.subscribers_found(self._is_heard)
+        self._is_heard = all(
+            publisher.reader_count for publisher in self._hardware.command_publishers
+        )
+        self._watchdog.subscribers_found(self._is_heard)
 
     def _active(self, states: dict[str, str]) -> None:
         if self._hardware.is_halted:
             return  # a manager that is told to end at the same time is not somebody else
         manager = self._hardware.command_controllers.manager
-        for channel in self._hardware.channels:
-            if channel.parameters.type == 'joint_state':
+        for publisher in self._hardware.command_publishers:
+            if publisher.parameters.type == 'joint_state':
                 continue  # no controller of the manager
-            meant = manager is not None and channel.name in manager.deactivated
+            meant = manager is not None and publisher.name in manager.deactivated
             # One that is not listed is not even loaded any more.
-            if states.get(channel.name) != 'active' and not meant:
-                self._guard.command_controller_lost(channel.name)
+            if states.get(publisher.name) != 'active' and not meant:
+                self._watchdog.command_controller_lost(publisher.name)
 
 
 def _copy(target: np.ndarray, source: np.ndarray, ids: np.ndarray) -> Callable[[], object]:

@@ -166,8 +166,8 @@ class NodeDiagnostics:
         for name, age in hardware.device_ages.items():
             values[f'age of {name} [ms]'] = 1e3 * age
         values.update({f'joint states, {key}': n for key, n in hardware.source.counts.items()})
-        for channel in hardware.channels:
-            values[f'receivers of {channel.topic}'] = channel.reader_count
+        for publisher in hardware.command_publishers:
+            values[f'receivers of {publisher.topic}'] = publisher.reader_count
         problem = hardware.source.problem
         if problem:
             return make_status('robot', ERROR, f'joint states: {problem}', values)

@@ -11,9 +11,10 @@ from cnoid_control.body import Body, JointType
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.messages.cdr import CdrCursor
 from cnoid_control.messages.exceptions import MalformedMessage
-from cnoid_control.ros.exceptions import NoRobotDescription
+from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.raw_dds import open_subscription
+from cnoid_control.ros.robot.joint_states import why_silent
 from cnoid_control.runtime.build import make_robot, place_robot
 from cnoid_control.runtime.config import RunConfig
 
@@ -34,28 +35,29 @@ def wait_for_robot_description(node: Node, topic: str, timeout: float) -> str:
         timeout: longest wait [s].
 
     Raises:
-        NoRobotDescription: it did not come in time.
+        RobotError: it did not come in time.
     """
     from std_msgs.msg import String
 
     full_name = node.resolve_topic_name(topic)
-    inbox = open_subscription(node, String, topic, LATCHED_QOS)
+    subscription = open_subscription(node, String, topic, LATCHED_QOS)
     deadline = time.monotonic() + timeout
+    reason = ''
     try:
         while time.monotonic() < deadline and node.context.ok():
-            data = inbox.take()
+            data = subscription.take()
             if data is not None:
                 return CdrCursor(data).string()
-            inbox.wait(0.1)
+            subscription.wait(0.1)
     except MalformedMessage as error:
-        raise NoRobotDescription(full_name, timeout, str(error)) from error
+        reason = str(error)
     finally:
-        inbox.close()
-    if not node.context.ok():
-        raise NoRobotDescription(full_name, timeout, 'the node is to end')
-    publishers = node.count_publishers(full_name)
-    reason = 'nothing was received' if publishers else 'nobody publishes it'
-    raise NoRobotDescription(full_name, timeout, reason)
+        subscription.close()
+    raise RobotError(
+        f'topic {full_name!r}: no robot description in {timeout:g} s: '
+        f'{reason or why_silent(node, full_name)}; give a file as robot.model or the text as '
+        'robot_description, or publish it latched'
+    )
 
 
 def find_robot(node: Node, config: RunConfig, parameters: NodeParameters) -> Body:

@@ -13,7 +13,7 @@ from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.node.robot_model import find_robot
 from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.node.supervisor import Supervisor
-from cnoid_control.ros.robot.hardware import Ros2ControlHardware
+from cnoid_control.ros.robot.hardware import RobotCallbacks, Ros2ControlHardware
 from cnoid_control.runtime.build import LoopReports, make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -61,9 +61,18 @@ class ControlSession:
         os: TextIO = self.log  # type: ignore[assignment]
         given = config.parameters
         self.hardware = Ros2ControlHardware(
-            self.body, config.hardware['ros2_control'], config.time_step, node, given.devices
+            self.body,
+            config.hardware['ros2_control'],
+            config.time_step,
+            node,
+            given.devices,
+            RobotCallbacks(
+                warn=self.log.often,
+                while_waiting=lambda: self.monitor.beat(),
+                is_stopped=lambda: self.safe_state.is_estop,
+                effort_limits=lambda: (self.limiter.limits.u_lower, self.limiter.limits.u_upper),
+            ),
         )
-        self.hardware.warn = self.log.often
         try:
             self.hardware.connect()
             self.loop = make_loop(
@@ -75,9 +84,6 @@ class ControlSession:
             self.watchdog = self.loop.watchdog
             self.safe_state = self.loop.safe_state
             self.limiter = self.loop.limiter
-            limits = self.limiter.limits
-            self.hardware.switch_hold.effort_limits = limits.u_lower, limits.u_upper
-            self.hardware.is_stopped = lambda: self.safe_state.is_estop
             host = self.loop.host
             host.configure()
             self._initialize()

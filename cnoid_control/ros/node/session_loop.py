@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.ros.exceptions import LoopDidNotCome, LoopDidNotReturn
+from cnoid_control.ros.exceptions import LoopCallTimeout
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.loop_thread import LoopThread
@@ -24,7 +24,7 @@ class CallQueue:
     """Keeps functions until the loop has time for them; true while there are any."""
 
     def __init__(self) -> None:
-        """Have none."""
+        """Begin with an empty queue."""
         self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._current: Future[Any] | None = None
 
@@ -68,8 +68,8 @@ class SessionLoop:
     """Runs a loop in a thread of its own, and functions of others between its ticks.
 
     Attributes:
-        error: what ended the last thread against its will; None for nothing.
-        patience: longest wait for the loop to come to a function, and then to be done with it [s].
+        error: what ended the last thread unexpectedly; None for nothing.
+        patience: longest wait for a function to begin, and then for it to finish [s].
     """
 
     patience = 5.0
@@ -82,7 +82,7 @@ class SessionLoop:
         leave: Callable[[], None],
         ended: Callable[[], None],
     ) -> None:
-        """Prepare; the thread is not started yet.
+        """Take a loop; `start` starts the thread.
 
         Args:
             loop: the loop, opened.
@@ -135,11 +135,11 @@ class SessionLoop:
             self._calls.run_all()
 
     def call(self, function: Callable[[], ResultT]) -> ResultT:
-        """Run a function between two ticks and give back its result; at once when none runs.
+        """Run a function between two ticks and return its result; at once when no thread runs.
 
         Raises:
-            LoopDidNotCome: the loop did not come to it in time, and never will.
-            LoopDidNotReturn: the loop has begun it and is not done with it in time.
+            LoopCallTimeout: the loop has not begun it in time and never will, or has begun it and
+                not finished in time.
             ControlTimeout: a controller that it called did not return.
             Exception: what the function raised.
         """
@@ -149,15 +149,15 @@ class SessionLoop:
         wait([future], self.patience)
         # Who is told that it has failed must not see it take effect later.
         if future.cancel():
-            raise LoopDidNotCome(self.patience)
+            raise LoopCallTimeout(self.patience, started=False)
         wait([future], self.patience)
         if not future.done():
-            raise LoopDidNotReturn(self.patience)
+            raise LoopCallTimeout(self.patience, started=True)
         return future.result()
 
     def _fail_call(self, error: CnoidControlError | None) -> None:
         """Answer whoever waits for a function that a controller does not return from."""
-        self._calls.fail_current(error or LoopDidNotReturn(self.patience))
+        self._calls.fail_current(error or LoopCallTimeout(self.patience, started=True))
 
     def _run(self) -> None:
         """Take ticks until the end; again in a new thread where a controller keeps this one."""

@@ -9,12 +9,7 @@ from weakref import WeakKeyDictionary
 
 from cnoid_control.parameters import MissingParameter, parse_parameters
 from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.ros.exceptions import (
-    FaultStillPresent,
-    LoopDidNotReturn,
-    NotActive,
-    ResetInterrupted,
-)
+from cnoid_control.ros.exceptions import LoopCallTimeout, RosError
 from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.runtime.build import make_controllers
@@ -122,7 +117,7 @@ class Supervisor:
 
         self._demand_active()
         if not self._safe_state.is_pause:
-            raise NotActive(f'there is no pause: {self._safe_state.reason or "it runs"}')
+            raise RosError(f'there is no pause: {self._safe_state.reason or "it runs"}')
         self._runner.call(resume)
 
     def stop(self, reason: str, estop: bool = False) -> None:
@@ -134,7 +129,7 @@ class Supervisor:
         deadline = time.monotonic() + STOP_TIMEOUT
         while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
             if time.monotonic() > deadline:
-                raise NotActive(f'no tick was taken in {STOP_TIMEOUT:g} s')
+                raise RosError(f'no tick was taken in {STOP_TIMEOUT:g} s')
             time.sleep(STOP_POLL)
 
     def _remember_stop(self, reason: str, estop: bool) -> None:
@@ -144,7 +139,7 @@ class Supervisor:
     def reset(self) -> None:
         """Leave the safe state: fresh controllers take over from the measured state.
 
-        Takers of commands that were deactivated in the meantime are activated again. A stop that
+        Command controllers that were deactivated in the meantime are activated again. A stop that
         is asked for after the reset has begun overrules it.
 
         Raises:
@@ -156,7 +151,7 @@ class Supervisor:
             return
         causes = self._loop.watchdog.too_old()
         if causes:
-            raise FaultStillPresent(causes)
+            raise RosError(f'reset refused, cause still present: {"; ".join(causes)}')
         old = self._loop.host
         config = self.config
         new = ControllerHost(
@@ -167,14 +162,14 @@ class Supervisor:
             new.configure()
             new.initialize(standby=True)
             new.start()
-            # The takers of commands may have been deactivated, or be others now.
+            # Command controllers may have been deactivated, or be others now.
             self._hardware.prepare(new.request())
             self._runner.call(lambda: self._restart(new))
-        except LoopDidNotReturn:
-            # It may still have its way, when nobody expects it any more.
-            self._remember_stop('a reset was given up', False)
-            raise
-        except Exception:
+        except Exception as error:
+            if isinstance(error, LoopCallTimeout) and error.started:
+                # It may still take effect, when nobody expects it any more.
+                self._remember_stop('a reset was given up', False)
+                raise
             new.stop()
             new.unconfigure()
             raise
@@ -192,7 +187,8 @@ class Supervisor:
 
     def _demand_no_stop(self) -> None:
         if self._stops:
-            raise ResetInterrupted([reason for reason, _ in self._stops])
+            reasons = '; '.join(reason for reason, _ in self._stops)
+            raise RosError(f'reset refused, stopped after it had begun: {reasons}')
 
     def swap(self, config: RunConfig) -> None:
         """Have the controllers of another configuration take over.
@@ -241,9 +237,9 @@ class Supervisor:
 
     def _demand_active(self) -> None:
         if not self.is_active:
-            raise NotActive('the node is not active')
+            raise RosError('the node is not active')
 
     def _demand_control(self) -> None:
         self._demand_active()
         if self._safe_state.is_engaged:
-            raise NotActive(f'the robot is in the safe state: {self._safe_state.reason}')
+            raise RosError(f'the robot is in the safe state: {self._safe_state.reason}')

@@ -42,7 +42,7 @@ class ActivityWatch:
 
         self._kind = ControllerManagerActivity
         self._changed = changed
-        self._inbox = open_subscription(
+        self._subscription = open_subscription(
             node, ControllerManagerActivity, f'{manager}/activity', ACTIVITY_QOS, public
         )
         self._stop = threading.Event()
@@ -51,8 +51,8 @@ class ActivityWatch:
 
     def _watch(self) -> None:
         while not self._stop.is_set():
-            self._inbox.wait(WAIT_SLICE)
-            while (data := self._inbox.take()) is not None:
+            self._subscription.wait(WAIT_SLICE)
+            while (data := self._subscription.take()) is not None:
                 activity = read_message(data, self._kind)
                 if activity is not None:
                     self._changed({one.name: one.state.label for one in activity.controllers})
@@ -60,6 +60,6 @@ class ActivityWatch:
     def close(self) -> None:
         """Wait no more and unsubscribe."""
         self._stop.set()
-        self._inbox.wake()
+        self._subscription.wake()
         self._thread.join()
-        self._inbox.close()
+        self._subscription.close()

@@ -1,22 +1,19 @@
-"""Command controllers: which take which joints' commands, in which order."""
+"""Command controllers: which ones have which joints, in which order."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from rclpy.node import Node
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.channels import CHANNELS, channels_of
+from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.ros.exceptions import (
-    JointClaimedTwice,
-    MissingInterfaces,
-    NoSubscriber,
-    UncommandedJoint,
-    UnknownJoints,
-)
+from cnoid_control.ros.exceptions import MissingInterfaces, RobotError
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
 from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
 from cnoid_control.ros.robot.parameters import (
@@ -25,24 +22,29 @@ from cnoid_control.ros.robot.parameters import (
     default_commands,
 )
 
-INTERFACE_OF_MODE = {
-    StateFlag.JOINT_EFFORT: 'effort',
-    StateFlag.JOINT_DISPLACEMENT: 'position',
-    StateFlag.JOINT_VELOCITY: 'velocity',
-}
 # Time between two looks for subscriptions [s].
 READER_POLL = 0.01
 
 
-@dataclass
-class CommandPlan:
-    """The channels that one set of controllers needs."""
+def ordered_joints(
+    options: CommandParameters, robot: Sequence[str], ask: Callable[[], list[str]] | None
+) -> list[str]:
+    """Joints of a command controller, in the order of the values that it expects.
 
-    channels: list[JointCommandPublisher] = field(default_factory=list)
+    Args:
+        options: its options, whose `joints` overrule everything.
+        robot: all joints of the robot, which it has where nobody says otherwise.
+        ask: asks the controller itself; None where that is not possible.
+    """
+    if options.joints:
+        return list(options.joints)
+    if options.type == 'joint_state' or ask is None:
+        return list(robot)
+    return ask()
 
 
 class CommandControllers:
-    """Finds takers of commands, has them activated and released; never in the loop thread.
+    """Finds command controllers, has them activated and released; never in the loop thread.
 
     Attributes:
         manager: controller_manager; None where there is none.
@@ -56,23 +58,31 @@ class CommandControllers:
         time_step: float,
         caller: ServiceCaller,
     ) -> None:
-        """Know the takers that the configuration gives."""
+        """Take the command controllers of the configuration.
+
+        Args:
+            node: node that publishes.
+            body: the robot.
+            parameters: options, with the command controllers.
+            time_step: period of a tick [s].
+            caller: calls the services of controller_manager.
+        """
         self.manager: ControllerManager | None = None
-        self._takers = parameters.commands or default_commands()
+        self._options = parameters.commands or default_commands()
         self._node = node
         self._body = body
         self._parameters = parameters
         self._time_step = time_step
         self._caller = caller
-        self._channels: dict[str, JointCommandPublisher] = {}
-        # Channels to controllers that have other joints now.
+        self._publishers: dict[str, JointCommandPublisher] = {}
+        # Publishers to controllers that have other joints now.
         self._outdated: list[JointCommandPublisher] = []
         self._joints: dict[str, list[str]] = {}
         # How long what is not there yet is waited for [s]; once the robot is commanded it is.
         self._patience = parameters.startup_timeout
 
-    def plan(self, request: IORequest) -> CommandPlan:
-        """Channels for the joints that are commanded.
+    def resolve(self, request: IORequest) -> list[JointCommandPublisher]:
+        """Publishers for the joints that are commanded.
 
         Raises:
             HardwareError: a joint cannot be commanded as is asked for, and why.
@@ -80,36 +90,39 @@ class CommandControllers:
         self._find_manager()
         # A controller that was loaded anew may have them in another order.
         self._joints.clear()
-        wanted = self._wanted(request)
-        plan = CommandPlan()
-        for interface, joints in wanted.items():
-            takers = self._takers_of(interface, joints)
-            plan.channels += [self._channel(name, taker) for name, taker in takers.items()]
-        self._check_shared(plan)
-        return plan
+        publishers = [
+            self._publisher(name)
+            for interface, joints in self._wanted(request).items()
+            for name in self._names_for(interface, joints)
+        ]
+        self._refuse_shared_joints(publishers)
+        return publishers
 
-    def activate(self, plan: CommandPlan) -> None:
-        """Have the plan's controllers active, and no other one on their joints; confirmed.
+    def activate(self, publishers: Sequence[JointCommandPublisher]) -> None:
+        """Have these controllers active, and no other one on their joints; confirmed.
 
         Raises:
             HardwareError: controller_manager did not do it, or in lock-step nobody receives the
                 commands.
         """
         if self._parameters.lock_step:
-            self._wait_for_readers(plan)
-        names = [one.name for one in plan.channels if self._takers[one.name].type != 'joint_state']
+            self._wait_for_readers(publishers)
+        names = [one.name for one in publishers if one.parameters.type != 'joint_state']
         if self.manager is not None and names:
             self.manager.use(names)
         self._patience = 0.0
 
-    def _wait_for_readers(self, plan: CommandPlan) -> None:
-        """A robot in lock-step that misses a command waits for ever, and the node for it."""
+    def _wait_for_readers(self, publishers: Sequence[JointCommandPublisher]) -> None:
+        """Wait for subscriptions: a robot in lock-step that misses a command waits for ever."""
         timeout = self._parameters.startup_timeout
         deadline = time.monotonic() + timeout
-        for channel in plan.channels:
-            while not channel.reader_count:
+        for publisher in publishers:
+            while not publisher.reader_count:
                 if time.monotonic() > deadline or not self._node.context.ok():
-                    raise NoSubscriber(channel.name, channel.topic, timeout)
+                    raise RobotError(
+                        f'no subscriber on {publisher.topic!r} within {timeout:g} s: nobody '
+                        f'receives the commands of {publisher.name!r}'
+                    )
                 time.sleep(READER_POLL)
 
     def release(self) -> None:
@@ -122,10 +135,10 @@ class CommandControllers:
             self._node.get_logger().warning(f'controllers are left active: {error}')
 
     def close(self) -> None:
-        """Stop advertising."""
-        for channel in (*self._channels.values(), *self._outdated):
-            channel.close()
-        self._channels.clear()
+        """Stop advertising the topics."""
+        for publisher in (*self._publishers.values(), *self._outdated):
+            publisher.close()
+        self._publishers.clear()
         self._outdated.clear()
 
     def _find_manager(self) -> None:
@@ -140,7 +153,7 @@ class CommandControllers:
         except MissingInterfaces as error:
             self._node.get_logger().warning(f'{error}; commands go to plain topics')
             return
-        self._node.get_logger().info(f'no {name!r} is there: commands go to plain topics')
+        self._node.get_logger().info(f'no {name!r} found: commands go to plain topics')
 
     def _is_seen(self, manager: str) -> bool:
         """Whether there is a node of that name, whose services may take longer to be found."""
@@ -149,60 +162,71 @@ class CommandControllers:
         return any(f'{namespace.rstrip("/")}/{name}' == wanted for name, namespace in seen)
 
     def _wanted(self, request: IORequest) -> dict[str, list[str]]:
+        """Joints that are commanded, by interface."""
         wanted: dict[str, list[str]] = {}
         for name, mode in request.outputs.items():
-            interface = INTERFACE_OF_MODE.get(StateFlag(mode & ~StateFlag.HIGH_GAIN_ACTUATION))
             link = self._body.link(name)
-            if interface is None or link.joint_id < 0:
-                known = [flag.name for flag in INTERFACE_OF_MODE]
+            channels = channels_of(mode)
+            is_pure = mode & ~StateFlag.HIGH_GAIN_ACTUATION in [one.flag for one in channels]
+            if not is_pure or link.joint_id < 0:
+                known = [channel.flag.name for channel in CHANNELS]
                 raise UnsupportedChannel(name, mode.name or mode, 'ros2_control', known)
-            wanted.setdefault(interface, []).append(link.joint_name)
+            wanted.setdefault(channels[0].interface, []).append(link.joint_name)
         return wanted
 
-    def _takers_of(self, interface: str, joints: list[str]) -> dict[str, CommandParameters]:
-        found = {}
+    def _names_for(self, interface: str, joints: list[str]) -> list[str]:
+        """Command controllers that have these joints, by their names."""
+        found = []
         left = set(joints)
-        for name, taker in self._takers.items():
-            if taker.interface == interface and left & set(self._joints_of(name, taker)):
-                found[name] = taker
-                left -= set(self._joints_of(name, taker))
+        for name, options in self._options.items():
+            if options.interface == interface and left & set(self._joints_of(name)):
+                found.append(name)
+                left -= set(self._joints_of(name))
         if left:
-            raise UncommandedJoint(
-                [name for name in joints if name in left], interface, self._takers
+            lacking = [name for name in joints if name in left]
+            raise RobotError(
+                f'no command controller with {interface} interface for {", ".join(lacking)}; '
+                f'configured: {", ".join(self._options) or "none"}'
             )
         return found
 
-    def _joints_of(self, name: str, taker: CommandParameters) -> list[str]:
+    def _joints_of(self, name: str) -> list[str]:
         if name in self._joints:
             return self._joints[name]
         known = [joint.joint_name for joint in self._body.joints if joint.name]
-        joints = taker.joints
-        if self.manager is not None and taker.type != 'joint_state':
-            self.manager.wait_until_usable(name, self._patience)
-            joints = joints or self.manager.joints(name)
-        joints = joints or known
-        foreign = [joint for joint in joints if joint not in known]
-        if foreign:
-            raise UnknownJoints(name, foreign, known)
+        options, manager = self._options[name], self.manager
+        ask = None
+        if manager is not None and options.type != 'joint_state':
+            manager.wait_until_usable(name, self._patience)
+            ask = partial(manager.joints, name)
+        joints = ordered_joints(options, known, ask)
+        unknown = [joint for joint in joints if joint not in known]
+        if unknown:
+            raise RobotError(
+                f'command controller {name!r} has {", ".join(unknown)}, which are not joints of '
+                f'the robot; {choices(known)}'
+            )
         self._joints[name] = joints
         return joints
 
-    def _channel(self, name: str, taker: CommandParameters) -> JointCommandPublisher:
-        joints = self._joints_of(name, taker)
-        if name in self._channels and self._channels[name].joints != list(joints):
-            self._outdated.append(self._channels.pop(name))
-        if name not in self._channels:
-            self._channels[name] = JointCommandPublisher(
-                self._node, name, taker, joints, self._body, self._time_step
+    def _publisher(self, name: str) -> JointCommandPublisher:
+        joints = self._joints_of(name)
+        if name in self._publishers and self._publishers[name].joints != joints:
+            self._outdated.append(self._publishers.pop(name))
+        if name not in self._publishers:
+            self._publishers[name] = JointCommandPublisher(
+                self._node, name, self._options[name], joints, self._body, self._time_step
             )
-        return self._channels[name]
+        return self._publishers[name]
 
-    def _check_shared(self, plan: CommandPlan) -> None:
-        taker_of: dict[int, str] = {}
-        for channel in plan.channels:
-            for joint in channel.joint_ids:
-                other = taker_of.setdefault(int(joint), channel.name)
-                if other != channel.name:
-                    raise JointClaimedTwice(
-                        self._body.joints[joint].joint_name, [other, channel.name]
+    def _refuse_shared_joints(self, publishers: Sequence[JointCommandPublisher]) -> None:
+        controller_of: dict[int, str] = {}
+        for publisher in publishers:
+            for joint in publisher.joint_ids:
+                other = controller_of.setdefault(int(joint), publisher.name)
+                if other != publisher.name:
+                    raise RobotError(
+                        f'joint {self._body.joints[joint].joint_name!r} would be commanded by '
+                        f'{other} and by {publisher.name}; give each command controller its own '
+                        'joints under hardware.ros2_control.commands'
                     )

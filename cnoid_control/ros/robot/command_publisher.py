@@ -1,4 +1,4 @@
-"""Command publishers."""
+"""Publishers of commands, one per command controller."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from cnoid_control.body import Body
+from cnoid_control.body.channels import BY_INTERFACE, POSITION
 from cnoid_control.messages.commands import ArrayEncoder, JointStateEncoder, PointEncoder
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.robot.parameters import CommandParameters
@@ -23,10 +24,10 @@ COMMAND_QOS = QoSProfile(
 
 
 class CommandPublisher:
-    """Sends commands of one interface to one taker.
+    """Sends commands of one interface to one command controller.
 
     Attributes:
-        name: name of the taker.
+        name: name of the command controller.
         interface: 'effort', 'position' or 'velocity'.
         joints: its joints, in its own order.
         parameters: its options.
@@ -46,7 +47,7 @@ class CommandPublisher:
 
         Args:
             node: node that publishes.
-            name: name of the taker.
+            name: name of the command controller.
             parameters: its options.
             joints: its joints, in its own order.
             time_step: period of the commands [s].
@@ -72,38 +73,35 @@ class CommandPublisher:
             kind, topic = JointState, name
             state = JointStateEncoder(joints, [self.interface])
             self._encode = lambda values, stamp: state.encode_values(self.interface, values, stamp)
-        self._outbox = RawPublisher(node, kind, parameters.topic or topic, COMMAND_QOS)
-        self.topic = self._outbox.topic
+        self._publisher = RawPublisher(node, kind, parameters.topic or topic, COMMAND_QOS)
+        self.topic = self._publisher.topic
         self.readers_seen = 0
 
     @property
     def reader_count(self) -> int:
         """Number of subscriptions that the commands reach."""
-        self.readers_seen = self._outbox.reader_count
+        self.readers_seen = self._publisher.reader_count
         return self.readers_seen
 
     def send_values(self, values: np.ndarray, stamp: int) -> bool:
-        """Send one value a joint; `stamp` [ns] is that of the state they answer.
+        """Send one value per joint; `stamp` [ns] is that of the state they answer.
 
         Returns:
             False when the context is gone.
         """
-        return self._outbox.send(self._encode(values, stamp))
+        return self._publisher.send(self._encode(values, stamp))
 
     def flush(self, timeout: float) -> bool:
         """Wait until the readers have the last command; False after the time-out [s]."""
-        return self._outbox.flush(timeout)
+        return self._publisher.flush(timeout)
 
     def close(self) -> None:
-        """Stop advertising."""
-        self._outbox.close()
-
-
-COMMAND_ARRAYS = {'effort': 'u', 'position': 'q_target', 'velocity': 'dq_target'}
+        """Stop advertising the topic."""
+        self._publisher.close()
 
 
 class JointCommandPublisher(CommandPublisher):
-    """One taker of commands: where its values are in the body, and how they are sent.
+    """Sends a body's commands to one command controller.
 
     Attributes:
         joint_ids: ids of its joints, in its own order.
@@ -122,7 +120,7 @@ class JointCommandPublisher(CommandPublisher):
 
         Args:
             node: node that publishes.
-            name: name of the taker.
+            name: name of the command controller.
             parameters: its options.
             joints: its joints, in its own order.
             body: the robot, whose commands are sent.
@@ -131,29 +129,29 @@ class JointCommandPublisher(CommandPublisher):
         super().__init__(node, name, parameters, joints, time_step)
         self.joint_ids = np.array([body.joint(joint).joint_id for joint in joints], np.intp)
         self._body = body
-        self._commands = body.joint_arrays[COMMAND_ARRAYS[self.interface]]
+        self._commands = body.joint_arrays[BY_INTERFACE[self.interface].command]
         self._idle = np.zeros(0, np.intp)
 
     def drive(self, joints: Collection[str], goes_on: bool) -> None:
-        """Pass on the commands of these joints; the taker's other ones stay where they are.
+        """Pass on the commands of these joints; other joints of the controller are held.
 
         What the body holds for a joint that no controller commands may be a measured effort, or a
         posture of the model's. It is told the position that it has, no velocity and no effort.
 
         Args:
             joints: names of the joints that controllers command.
-            goes_on: whether the taker has had commands up to now, positions that still count.
+            goes_on: whether the controller was in use already: its held positions stay.
         """
         idle = [place for place, joint in enumerate(self.joints) if joint not in joints]
         self._idle = np.array(idle, np.intp)
-        if self.interface == 'position' and not goes_on:
+        if self.interface == POSITION.interface and not goes_on:
             ids = self.joint_ids[self._idle]
             self._commands[ids] = self._body.q[ids]
 
     def values(self) -> np.ndarray:
-        """What its joints are told by the commands in the body, in its own order."""
+        """The commands of its joints in the body, in the order of `joints`."""
         values = self._commands[self.joint_ids]
-        if self.interface != 'position' and self._idle.size:
+        if self.interface != POSITION.interface and self._idle.size:
             values[self._idle] = 0.0
         return values
 

@@ -13,8 +13,8 @@ from rclpy.node import Node
 
 from cnoid_control.ros.exceptions import (
     MissingInterfaces,
+    RobotError,
     ServiceUnavailable,
-    SwitchRefused,
     UnusableController,
 )
 
@@ -23,7 +23,7 @@ LOOK_AGAIN = 0.1
 
 
 class ServiceCaller:
-    """A hidden node of its own that waits for the answers of services.
+    """Calls services through a hidden node of its own and waits for the answers.
 
     The node of the robot may be busy with the very transition that calls: its executor cannot
     take the answer then. One call at a time; the loop thread never calls.
@@ -66,7 +66,7 @@ class ServiceCaller:
                 left = deadline - time.monotonic()
                 if not client.service_is_ready():
                     client.remove_pending_request(future)
-                    raise ServiceUnavailable(name, 'it has gone without an answer')
+                    raise ServiceUnavailable(name, 'it disappeared without an answer')
                 if left <= 0.0:
                     client.remove_pending_request(future)
                     raise ServiceUnavailable(name, 'there was no answer', timeout)
@@ -190,7 +190,7 @@ class ControllerManager:
 
         Raises:
             UnusableController: one of them is not loaded or not configured.
-            SwitchRefused: the manager did not switch.
+            RobotError: the manager did not switch.
             ServiceUnavailable: the manager did not answer.
         """
         states = self.states()
@@ -214,7 +214,7 @@ class ControllerManager:
             self.switch(activate, deactivate)
 
     def prepare_switch(self, timeout: float = PRESENCE_TIMEOUT) -> bool:
-        """Get to know the service that switches, so that a switch is quick; whether it is there.
+        """Discover the service that switches, so that a switch is quick; whether it is there.
 
         Raises:
             MissingInterfaces: controller_manager_msgs is not installed.
@@ -228,7 +228,7 @@ class ControllerManager:
         """Switch controllers on and off at once; unless strict, as far as possible.
 
         Raises:
-            SwitchRefused: the manager did not switch.
+            RobotError: the manager did not switch.
             ServiceUnavailable: the manager did not answer.
         """
         services = _services()
@@ -249,7 +249,10 @@ class ControllerManager:
         )
         if not answer.ok:
             self.deactivated -= set(deactivate)
-            raise SwitchRefused(activate, deactivate, getattr(answer, 'message', ''))
+            raise RobotError(
+                f'controller_manager refused to activate [{", ".join(activate)}] and deactivate '
+                f'[{", ".join(deactivate)}]: {getattr(answer, "message", "") or "no reason given"}'
+            )
         self.deactivated -= set(activate)
         self.activated = [name for name in self.activated if name not in deactivate] + activate
 
@@ -257,14 +260,14 @@ class ControllerManager:
         """Deactivate what was activated from here.
 
         Raises:
-            SwitchRefused: the manager did not switch.
+            RobotError: the manager did not switch.
             ServiceUnavailable: the manager is not there any more or did not answer.
         """
         # It was there when it activated them: nothing is gained by waiting for it to come.
         if not self.activated:
             return
         if not self.is_there(0.0):
-            raise ServiceUnavailable(self._name, 'it has gone')
+            raise ServiceUnavailable(self._name, 'it disappeared')
         states = self.states(PRESENCE_TIMEOUT)
         mine = [
             name for name in self.activated if name in states and states[name].state == 'active'

@@ -2,45 +2,104 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body
 from cnoid_control.hardware.exceptions import HardwareError
-from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.ros.exceptions import JointOrderChanged
-from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
+from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.ros.exceptions import RobotError
+from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
 from cnoid_control.ros.robot.controller_manager import ServiceCaller
+from cnoid_control.ros.robot.device_readers import (
+    LOCK_STEP_QOS,
+    STATE_QOS,
+    DeviceReader,
+    TopicReader,
+)
+from cnoid_control.ros.robot.joint_states import (
+    JointStateSource,
+    require_one_publisher,
+    require_topic_type,
+    why_silent,
+)
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
-from cnoid_control.ros.robot.reader import RobotReader
-from cnoid_control.ros.robot.resolve_io import OpeningFinder
-from cnoid_control.ros.robot.resolved_io import ResolvedIO
+from cnoid_control.ros.robot.resolved_io import ResolvedIO, resolve_io
 from cnoid_control.ros.robot.shutdown_publisher import ShutdownPublisher
 from cnoid_control.ros.robot.switch_hold import SwitchHold
 from cnoid_control.runtime.safety.safe_command import write_final_command
 
-# Longest wait until the last command has arrived everywhere [s].
+# Longest wait until the last command has been received [s].
 FLUSH_TIMEOUT = 1.0
+# How long a first state with all joints is waited for when there are some with a part of them [s].
+COMPLETE_TIMEOUT = 2.0
+# The last part of a timer's wait is spent awake: sleeping is not exact enough [s].
+SPIN_TIME = 150e-6
+# How long a device's message of the same stamp is waited for in lock-step [s].
+SAME_STAMP_TIMEOUT = 0.5
+# Longest wait in one piece [s].
+WAIT_SLICE = 0.1
 
 
-class Ros2ControlHardware(RobotReader):
+@dataclass(frozen=True)
+class RobotCallbacks:
+    """What a robot's hardware tells and asks the loop's owner.
+
+    Attributes:
+        warn: takes a sentence about something unusual, perhaps often; logged where None.
+        while_waiting: called now and then while no state arrives, in the loop thread.
+        is_stopped: tells whether there is an emergency stop.
+        effort_limits: gives the least and largest efforts [N m] or [N], shape (num_joints,)
+            each; the body's where None.
+    """
+
+    warn: Callable[[str], None] | None = None
+    while_waiting: Callable[[], None] = lambda: None
+    is_stopped: Callable[[], bool] = lambda: False
+    effort_limits: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+
+
+class Ros2ControlHardware(Hardware):
     """Reads joint states and device topics, sends commands to forward controllers.
 
+    `connect` waits for the robot's first state, so that controllers can be initialized with it.
     `open` finds everything that the controllers asked for. `read` and `write` belong to the loop
     thread, all other methods to others.
 
     Attributes:
         name: name of the kind.
-        command_controllers: the takers of commands.
-        switch_hold: commands the takers that are being switched to.
-        is_stopped: tells whether there is an emergency stop.
+        body: the robot, whose state is refreshed.
+        parameters: the options.
+        time_step: period of a tick [s].
+        time: time of the last state [s], 0 at the start, continuous when the clock jumps.
+        dt: time between the last two states [s].
+        arrival: when the last fresh state came, steady clock [s].
+        is_fresh: whether the last read has found a fresh state.
+        is_due: whether controllers are to be called for the last read: not where it only gave up
+            waiting for a state.
+        state_timeout: longest wait for a fresh state before the watchdog is asked [s].
+        node: node that subscribes and publishes.
+        joints: the joints that have names.
+        topic: full name of the joint states' topic.
+        device_topics: topics of the devices by name.
+        readers: the device topics.
+        resolved: what is in use; None before `open` or `prepare`.
+        command_controllers: the controllers that receive commands.
+        switch_hold: commands the controllers that are being switched to.
+        is_halted: whether `halt` was called: the run is about to end.
     """
 
     name = 'ros2_control'
+    is_simulated = False
+    feeds_watchdog = True
 
     def __init__(
         self,
@@ -49,8 +108,9 @@ class Ros2ControlHardware(RobotReader):
         time_step: float,
         node: Node,
         device_topics: dict[str, str] | None = None,
+        callbacks: RobotCallbacks | None = None,
     ) -> None:
-        """Prepare; nothing is subscribed yet.
+        """Use a node; nothing is subscribed before `connect`.
 
         Args:
             body: the robot.
@@ -58,28 +118,151 @@ class Ros2ControlHardware(RobotReader):
             time_step: period of a tick [s].
             node: node that subscribes and publishes.
             device_topics: topics of the devices by name.
+            callbacks: what the owner wants to know and to be asked.
         """
-        super().__init__(body, parameters, time_step, node)
+        self.body = body
+        self.parameters = parameters
+        self.time_step = time_step
+        self.time = 0.0
+        self.dt = time_step
+        self.arrival = time.monotonic()
+        self.is_fresh = False
+        self.is_due = True
+        # In lock-step the robot's time stands still while it waits: only a dead one is late.
+        self.state_timeout = (
+            parameters.startup_timeout if parameters.lock_step else parameters.state_timeout
+        )
+        self.waits_for_commands = parameters.lock_step
+        self.node = node
+        self.joints = [joint for joint in body.joints if joint.name]
+        self.topic = node.resolve_topic_name(parameters.joint_states)
+        self.device_topics = device_topics or {}
+        self.readers: tuple[TopicReader, ...] = ()
+        self.resolved: ResolvedIO | None = None
+        self.switch_hold = SwitchHold(body, time_step)
+        self.is_halted = False
+        self._callbacks = callbacks or RobotCallbacks()
+        self._warn = self._callbacks.warn or self._log_warning
         self._caller = ServiceCaller(node.get_name(), node.get_namespace(), node.context)
         self.command_controllers = CommandControllers(
             node, body, parameters, time_step, self._caller
         )
-        self._finder = OpeningFinder(self, self.command_controllers, device_topics or {})
+        self._shutdown_publisher = ShutdownPublisher(node, parameters.controller_manager)
         # What was in use before, and what `prepare` has found.
         self._before: ResolvedIO | None = None
         self._next: ResolvedIO | None = None
         self._is_active = False
-        self.switch_hold = SwitchHold(body, time_step)
-        self.is_stopped: Callable[[], bool] = lambda: False
-        self._shutdown_publisher = ShutdownPublisher(node, parameters.controller_manager)
         self._closed = False
+        self._ids = np.array([joint.joint_id for joint in self.joints], np.intp)
+        # A slice is quicker than the same indices in an array.
+        self._all: slice | np.ndarray = (
+            slice(None) if len(self.joints) == body.num_joints else self._ids
+        )
+        self._watches = {device.name: f'device_age:{device.name}' for device in body.devices}
+        self._source: JointStateSource | None = None
+        self._q_before = body.q.copy()
+        self._by_timer = parameters.trigger == 'timer'
+        self._next_tick = 0.0
+        self._skipped_states = 0
 
     @property
-    def channels(self) -> list[JointCommandPublisher]:
-        """The takers of commands that are in use."""
-        return self.opening.plan.channels if self.opening is not None else []
+    def command_publishers(self) -> list[JointCommandPublisher]:
+        """Publishers to the command controllers that are in use."""
+        return self.resolved.command_publishers if self.resolved is not None else []
+
+    @property
+    def source(self) -> JointStateSource:
+        """The joint states; after `connect`."""
+        assert self._source is not None
+        return self._source
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the last state [ns]."""
+        return self.source.stamp
+
+    @property
+    def state_age(self) -> float:
+        """Time since the last fresh state came, steady clock [s]."""
+        return time.monotonic() - self.arrival
+
+    @property
+    def device_ages(self) -> dict[str, float]:
+        """Time since each device's last usable message came, steady clock [s]."""
+        ages: dict[str, float] = {}
+        for reader in self.readers:
+            if isinstance(reader, DeviceReader):
+                ages.update(reader.ages())
+        return ages
 
     # --- before the loop ----------------------------------------------------------------------
+
+    def connect(self) -> None:
+        """Subscribe the joint states and wait for the first one.
+
+        It knows the positions of all joints, or of some where none comes that knows all.
+
+        Raises:
+            RobotError: there was none in time, the states come from several nodes, or the topic
+                carries something else; the message says which.
+        """
+        from sensor_msgs.msg import JointState
+
+        given = self.parameters
+        require_topic_type(self.node, self.topic)
+        if self._source is None:
+            qos = LOCK_STEP_QOS if given.lock_step else STATE_QOS
+            subscription = open_subscription(
+                self.node, JointState, given.joint_states, qos, given.public_calls
+            )
+            self._source = JointStateSource(
+                subscription,
+                [joint.joint_name for joint in self.joints],
+                self.time_step / given.decimation,
+                given.max_jump,
+                self._warn,
+                given.repetition_time,
+            )
+        self.source.need(np.arange(len(self.joints)))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Wait for a state from now on and take it over.
+
+        Raises:
+            RobotError: there was none in time, or the states come from several nodes.
+        """
+        source, given = self.source, self.parameters
+        self.is_halted = False
+        source.problem = ''
+        source.restart()
+        begin = time.monotonic()
+        while not source.poll():
+            waited = time.monotonic() - begin
+            known = np.isfinite(source.decoder.position)
+            if self.resolved is None and known.any() and waited > COMPLETE_TIMEOUT:
+                self._warn(f'{self.topic}: {source.problem}')
+                break
+            if waited > given.startup_timeout or not self.node.context.ok():
+                reason = source.problem or why_silent(self.node, self.topic)
+                raise RobotError(
+                    f'topic {self.topic!r}: no complete joint state in '
+                    f'{given.startup_timeout:g} s: {reason}'
+                )
+            source.subscription.wait(0.05)
+        require_one_publisher(self.node, self.topic, given.startup_timeout)
+        self._take_first()
+
+    def _take_first(self) -> None:
+        body, decoder = self.body, self.source.decoder
+        known = np.isfinite(decoder.position)
+        body.q[self._ids[known]] = decoder.position[known]
+        body.dq[self._ids] = np.nan_to_num(decoder.velocity, posinf=0.0, neginf=0.0)
+        self._q_before[:] = body.q
+        self.time = 0.0
+        self.arrival = time.monotonic()
+        # A robot that waits for its first command shows the same state again: it is the first.
+        self.source.restart()
 
     def open(self, request: IORequest) -> None:
         """Use what the controllers read and command, and have it switched on.
@@ -92,7 +275,7 @@ class Ros2ControlHardware(RobotReader):
         """
         for known in (self._next, self._before):
             if known is not None and known.request == request:
-                self._before = self.opening
+                self._before = self.resolved
                 self.use(known)
                 if known is not self._next:
                     threading.Thread(target=self._activate_late, args=(known,)).start()
@@ -100,14 +283,14 @@ class Ros2ControlHardware(RobotReader):
                 return
         if self._source is None:
             self.connect()
-        self.use(self._finder.find(request))
+        self.use(resolve_io(self, request))
         self.activate()
 
     def prepare(self, request: IORequest) -> bool:
         """Find everything that the controllers read and command; not in the loop's thread.
 
-        While the robot is commanded already, the new takers of commands are activated too, and
-        hold the robot until `open` puts them to use.
+        While the robot is commanded already, new command controllers are activated too, and hold
+        the robot until `open` puts them to use.
 
         Returns:
             Whether that is so.
@@ -115,21 +298,27 @@ class Ros2ControlHardware(RobotReader):
         Raises:
             HardwareError: something is not there; the message names it.
         """
-        found = self._finder.find(request)
-        self._shutdown_publisher.switch_hold(found.plan.channels)
-        if not self._is_active or self.opening is None:
+        found = resolve_io(self, request)
+        self._shutdown_publisher.advertise(found.command_publishers)
+        if not self._is_active or self.resolved is None:
             self.use(found)
             return False
-        used = {channel.name: channel for channel in self.channels}
-        for channel in found.plan.channels:
-            before = used.get(channel.name, channel)
-            if before is not channel:
-                raise JointOrderChanged(channel.name, channel.joints, before.joints)
-        self._before = self.opening
-        self.switch_hold.begin(found.plan, self.opening.plan)
+        used = {publisher.name: publisher for publisher in self.command_publishers}
+        for publisher in found.command_publishers:
+            before = used.get(publisher.name, publisher)
+            if before is not publisher:
+                raise RobotError(
+                    f'command controller {publisher.name!r} now has joints '
+                    f'{", ".join(publisher.joints)} instead of {", ".join(before.joints)}: '
+                    'deactivate the node and activate it again'
+                )
+        self._before = self.resolved
+        limits = self._callbacks.effort_limits
+        new = [one for one in found.command_publishers if one.name not in used]
+        self.switch_hold.begin(new, limits() if limits is not None else None)
         self._next = found
         try:
-            self.command_controllers.activate(found.plan)
+            self.command_controllers.activate(found.command_publishers)
         except HardwareError:
             self._next = None
             self.switch_hold.end()
@@ -137,47 +326,167 @@ class Ros2ControlHardware(RobotReader):
         return True
 
     def activate(self) -> None:
-        """Have the takers of the commands active, and no other one on their joints; confirmed.
+        """Have the command controllers active, and no other one on their joints; confirmed.
 
         Raises:
             HardwareError: controller_manager did not do it.
         """
-        assert self.opening is not None
-        self._shutdown_publisher.switch_hold(self.channels)
-        self.command_controllers.activate(self.opening.plan)
+        assert self.resolved is not None
+        self._shutdown_publisher.advertise(self.command_publishers)
+        self.command_controllers.activate(self.resolved.command_publishers)
         self._is_active = True
 
-    def _activate_late(self, opening: ResolvedIO) -> None:
+    def _activate_late(self, resolved: ResolvedIO) -> None:
         try:
-            self.command_controllers.activate(opening.plan)
+            self.command_controllers.activate(resolved.command_publishers)
         except HardwareError as error:
-            self.warn(str(error))
+            self._warn(str(error))
 
-    def use(self, opening: ResolvedIO) -> None:
-        """Read and command what was found for other controllers from now on."""
-        before = self.channels if self._is_active else []
-        super().use(opening)
-        commanded = {self.body.link(name).joint_name for name in opening.request.outputs}
-        for channel in opening.plan.channels:
-            channel.drive(commanded, goes_on=channel in before)
+    def use(self, resolved: ResolvedIO) -> None:
+        """Read and command what was resolved for other controllers from now on."""
+        before = self.command_publishers if self._is_active else []
+        self.resolved = resolved
+        self.source.need(resolved.needed)
+        self.readers = resolved.readers
+        commanded = {self.body.link(name).joint_name for name in resolved.request.outputs}
+        for publisher in resolved.command_publishers:
+            publisher.drive(commanded, goes_on=publisher in before)
         self.switch_hold.end()
 
     # --- the loop -----------------------------------------------------------------------------
 
-    def write(self) -> None:
-        """Send the commands in `body`."""
-        stamp = self.source.stamp
-        for channel in self.channels:
-            channel.send(stamp)
-        if self.switch_hold.channels:
-            fresh = self.watchdog is None or self.watchdog.is_fresh('state_age')
-            self.switch_hold.send(stamp, fresh, self.is_stopped())
+    def read(self) -> bool:
+        """Wait for the next state, or for the time after which the watchdog must be asked.
 
-    def _waited(self) -> None:
+        Returns:
+            False when the context is gone, or `halt` was called.
+        """
+        is_fresh = self._wait_for_timer() if self._by_timer else self._wait_for_state()
+        self.is_fresh = is_fresh
+        self.is_due = is_fresh or self._by_timer
+        if self.source.contested:
+            self._report_contest()
+        if is_fresh:
+            self._take_state()
+        elif self._has_ended():
+            return False
+        else:
+            self._poll_devices()
+        return True
+
+    def _report_contest(self) -> None:
+        self.source.contested = False
+        if self.watchdog is not None:
+            self.watchdog.publishers_found(self.topic, 2)
+
+    def halt(self) -> None:
+        """Wait for no state any more, until `refresh`; from another thread."""
+        self.is_halted = True
+        if self._source is not None:
+            self._source.subscription.wake()
+
+    def _has_ended(self) -> bool:
+        return self.is_halted or not self.node.context.ok()
+
+    def _wait_for_state(self) -> bool:
+        source = self.source
+        deadline = 0.0
+        while True:
+            if source.poll_one():
+                self._skipped_states += 1
+                if self._skipped_states >= self.parameters.decimation:
+                    self._skipped_states = 0
+                    return True
+                continue
+            now = time.monotonic()
+            if deadline == 0.0:
+                # Once it is late, look again each period: the safe command must go on.
+                is_late = now - self.arrival > self.state_timeout
+                deadline = now + (self.time_step if is_late else self.state_timeout)
+            elif now >= deadline or self._has_ended():
+                return False
+            if now - self.arrival > WAIT_SLICE:
+                self._keep_alive()
+            source.subscription.wait(min(deadline - now, WAIT_SLICE))
+
+    def _keep_alive(self) -> None:
         """Repeat the last command: a robot that has missed it may be waiting for it."""
         if not self.parameters.lock_step:
             self.write()
-        super()._waited()
+        self._callbacks.while_waiting()
+
+    def _wait_for_timer(self) -> bool:
+        now = time.monotonic()
+        self._next_tick += self.time_step
+        if now > self._next_tick + self.time_step or self._next_tick > now + self.time_step:
+            # The first tick, or one that is too late to be caught up with.
+            self._next_tick = now + self.time_step
+        if self._next_tick - now > SPIN_TIME:
+            time.sleep(self._next_tick - now - SPIN_TIME)
+        while time.monotonic() < self._next_tick:
+            pass
+        return self.source.poll()
+
+    def _take_state(self) -> None:
+        body, source, resolved = self.body, self.source, self.resolved
+        assert resolved is not None
+        decoder = source.decoder
+        self.arrival = time.monotonic()
+        self.dt = source.time - self.time if source.time > self.time else self.time_step
+        self.time = source.time
+        if self.parameters.lock_step:
+            self._wait_for_devices()
+        else:
+            self._poll_devices()
+        position, velocity, effort = decoder.position, decoder.velocity, decoder.effort
+        ids, known = self._all, resolved.known
+        if known is not None:
+            ids = self._ids[known]
+            position, velocity, effort = position[known], velocity[known], effort[known]
+        body.q[ids] = position
+        # A sum is finite only where all are: cheaper than looking at each.
+        if resolved.velocity_by_difference or not math.isfinite(velocity.dot(velocity)):
+            np.subtract(body.q, self._q_before, out=body.dq)
+            body.dq /= self.dt
+        else:
+            body.dq[ids] = velocity
+        self._q_before[:] = body.q
+        if resolved.reads_effort and math.isfinite(effort.dot(effort)):
+            body.u[ids] = effort
+        if resolved.runs_kinematics:
+            body.calc_forward_kinematics(velocity=True)
+        if self.watchdog is not None:
+            self.watchdog.feed('state_age')
+            self.watchdog.state_stamped(source.stamp * 1e-9)
+
+    def _poll_devices(self) -> None:
+        for reader in self.readers:
+            reader.poll()
+
+    def _wait_for_devices(self) -> None:
+        for reader in self.readers:
+            if getattr(reader, 'is_large', False):
+                reader.poll()
+            elif not reader.wait_for(self.stamp, SAME_STAMP_TIMEOUT):
+                self._warn(f'{reader.topic}: no message for the stamp of the joint states')
+
+    def device_received(self, name: str) -> None:
+        """Take note that a device has got a usable message."""
+        if self.watchdog is not None:
+            self.watchdog.feed(self._watches[name])
+
+    def write(self) -> None:
+        """Send the commands in `body`."""
+        stamp = self.source.stamp
+        for publisher in self.command_publishers:
+            publisher.send(stamp)
+        if self.switch_hold.publishers:
+            fresh = self.watchdog is None or self.watchdog.is_fresh('state_age')
+            self.switch_hold.send(stamp, fresh, self._callbacks.is_stopped())
+
+    def _log_warning(self, text: str) -> None:
+        if self.node.context.ok():
+            self.node.get_logger().warning(text, throttle_duration_sec=1.0)
 
     # --- after the loop -----------------------------------------------------------------------
 
@@ -187,7 +496,7 @@ class Ros2ControlHardware(RobotReader):
         if self.node.context.ok():
             self.write()
         else:
-            self._shutdown_publisher.send(self.channels)
+            self._shutdown_publisher.send(self.command_publishers)
 
     def deactivate(self) -> None:
         """Leave the robot safe and give its controllers back; it can be activated again."""
@@ -195,13 +504,13 @@ class Ros2ControlHardware(RobotReader):
             self._is_active = False
             self.send_safe_command()
             if self.node.context.ok():
-                for channel in self.channels:
-                    channel.flush(FLUSH_TIMEOUT)
+                for publisher in self.command_publishers:
+                    publisher.flush(FLUSH_TIMEOUT)
                 self.command_controllers.release()
             else:
                 manager = self.command_controllers.manager
                 activated = manager.activated if manager is not None else []
-                self._shutdown_publisher.stop(self.channels, activated)
+                self._shutdown_publisher.stop(self.command_publishers, activated)
 
     def close(self) -> None:
         """Leave the robot safe, give its controllers back, and unsubscribe."""
@@ -211,7 +520,7 @@ class Ros2ControlHardware(RobotReader):
         steps: list[Callable[[], object]] = [self.deactivate]
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
-            steps.append(self._source.inbox.close)
+            steps.append(self._source.subscription.close)
         steps += [
             self.command_controllers.close,
             self._shutdown_publisher.close,

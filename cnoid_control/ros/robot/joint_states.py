@@ -1,4 +1,4 @@
-"""Joint states."""
+"""Joint states: the messages that count, and the nodes that publish them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from rclpy.node import Node
 
 from cnoid_control.messages.cdr import FRAME_ID, NANOSECONDS
 from cnoid_control.messages.joint_state import JointStateDecoder
+from cnoid_control.ros.exceptions import RobotError, WrongTopicType
 from cnoid_control.ros.raw_dds import RawSubscription
 
 # Time within which two messages of other publishers are more than a restart [s].
 TAKING_TURNS = 1.0
+MESSAGE_TYPE = 'sensor_msgs/msg/JointState'
+# What the middleware calls a node that it knows a publisher of, but not the name yet.
+UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
+# Time between two looks at the publishers [s].
+PUBLISHER_POLL = 0.1
 
 
 class JointStateSource:
-    """Takes joint states from an inbox and sorts out those that are not new or not usable.
+    """Takes joint states from a subscription and skips those that are not new or not usable.
 
     Attributes:
         decoder: the values of the last fresh state.
@@ -32,7 +39,7 @@ class JointStateSource:
 
     def __init__(
         self,
-        inbox: RawSubscription,
+        subscription: RawSubscription,
         names: Sequence[str],
         period: float,
         max_jump: float,
@@ -42,7 +49,7 @@ class JointStateSource:
         """Begin with no state.
 
         Args:
-            inbox: where the messages come.
+            subscription: subscription of the topic.
             names: the joints, in the order of the values.
             period: nominal time between fresh states [s].
             max_jump: stamps that differ by more are a jump of the clock [s].
@@ -50,7 +57,7 @@ class JointStateSource:
             repetition_time: time for which messages that differ by the stamp alone are no new
                 state [s].
         """
-        self.inbox = inbox
+        self.subscription = subscription
         self.decoder = JointStateDecoder(names)
         self.stamp = 0
         self.dt = period
@@ -58,7 +65,7 @@ class JointStateSource:
         self.counts: Counter[str] = Counter()
         self.problem = ''
         self.contested = False
-        self._restarts = inbox.restarts
+        self._restarts = subscription.restarts
         self._restarted = -math.inf
         self._period = period
         self._max_jump = max_jump
@@ -77,13 +84,13 @@ class JointStateSource:
     def poll(self) -> bool:
         """Take what has come; whether there is a fresh state."""
         fresh = False
-        while (data := self.inbox.take()) is not None:
+        while (data := self.subscription.take()) is not None:
             fresh = self._take(data) or fresh
         return fresh
 
     def poll_one(self) -> bool:
         """Take the next message; whether it is a fresh state."""
-        data = self.inbox.take()
+        data = self.subscription.take()
         return data is not None and self._take(data)
 
     def restart(self) -> None:
@@ -92,7 +99,7 @@ class JointStateSource:
         self.time = 0.0
 
     def _take(self, data: bytes) -> bool:
-        if self.inbox.restarts != self._restarts:
+        if self.subscription.restarts != self._restarts:
             self._see_another_publisher()
             return False
         decoder = self.decoder
@@ -138,7 +145,7 @@ class JointStateSource:
 
     def _see_another_publisher(self) -> None:
         """Pass over a message of one who was not heard before; the next ones may be good."""
-        self._restarts = self.inbox.restarts
+        self._restarts = self.subscription.restarts
         self._pass_over('of another publisher', 'a message of another publisher')
         now = time.monotonic()
         # One that has started again is another one once; two that send are it again and again.
@@ -158,3 +165,54 @@ class JointStateSource:
         if problem != self.problem:
             self.problem = problem
             self._report(f'joint states: {problem}')
+
+
+def publishing_nodes(node: Node, topic: str) -> list[str]:
+    """Names of the nodes that publish a topic, sorted, one for each publisher."""
+    return sorted(
+        f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+        for info in node.get_publishers_info_by_topic(topic)
+    )
+
+
+def are_different(nodes: list[str]) -> bool:
+    """Whether these are several nodes for certain.
+
+    A broadcaster that was killed is seen beside the one that was started in its place, which has
+    the same name, until the middleware gives it up.
+    """
+    return len({node for node in nodes if UNKNOWN_NODE not in node}) > 1
+
+
+def require_topic_type(node: Node, topic: str) -> None:
+    """Refuse a topic that carries something else than joint states.
+
+    Raises:
+        WrongTopicType: it does.
+    """
+    found = dict(node.get_topic_names_and_types()).get(topic, [])
+    if found and MESSAGE_TYPE not in found:
+        raise WrongTopicType('joint states', topic, found, [MESSAGE_TYPE])
+
+
+def require_one_publisher(node: Node, topic: str, timeout: float) -> None:
+    """Refuse joint states of several nodes; a dead one is waited for to vanish.
+
+    Raises:
+        RobotError: there are several, at once or still after the time-out [s].
+    """
+    deadline = time.monotonic() + timeout
+    while len(nodes := publishing_nodes(node, topic)) > 1:
+        if are_different(nodes) or time.monotonic() > deadline or not node.context.ok():
+            raise RobotError(
+                f'topic {topic!r} has several publishers: {", ".join(nodes)}; '
+                'the state of the robot must come from one'
+            )
+        time.sleep(PUBLISHER_POLL)
+
+
+def why_silent(node: Node, topic: str) -> str:
+    """The reason why nothing was received on a topic."""
+    if not node.context.ok():
+        return 'the node is shutting down'
+    return 'nothing was received' if node.count_publishers(topic) else 'nobody publishes it'

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.parameters import parameter
 
-INTERFACES = ('effort', 'position', 'velocity')
+INTERFACES = tuple(sorted(BY_INTERFACE))
 
 
 @dataclass
 class CommandParameters:
-    """A ros2_control controller, or a topic, that takes commands."""
+    """A command controller: a forward or trajectory controller of ros2_control, or a topic."""
 
-    interface: str = parameter('effort', 'what it commands', choices=INTERFACES)
+    interface: str = parameter('effort', 'command interface of its joints', choices=INTERFACES)
     type: str = parameter(
         'forward',
         'forward: Float64MultiArray; trajectory: JointTrajectory with one point; '
@@ -44,7 +45,7 @@ class Ros2ControlParameters:
     )
     commands: dict[str, CommandParameters] = parameter(
         {},
-        'takers of commands by name; by default the forward controllers effort_controller, '
+        'command controllers by name; by default the forward controllers effort_controller, '
         'position_controller and velocity_controller',
     )
     controller_manager: str = parameter(
@@ -52,16 +53,16 @@ class Ros2ControlParameters:
     )
     trigger: str = parameter(
         'state',
-        'state: a tick for each fresh joint state; timer: a tick each period of a steady clock',
+        'state: one tick per fresh joint state; timer: one tick per period of a steady clock',
         choices=('state', 'timer'),
     )
     decimation: int = parameter(
-        1, 'fresh joint states for each tick; the others are passed over', minimum=1
+        1, 'fresh joint states per tick; the others are skipped', minimum=1
     )
     repetition_time: float = parameter(
         0.0,
-        'time for which states that differ from the last one by their stamps alone are passed '
-        'over: a manager that is faster than its hardware repeats them; 0 for none',
+        'time for which states that differ from the last one by their stamps alone are '
+        'skipped: a manager that is faster than its hardware repeats them; 0 for none',
         unit='s',
         minimum=0.0,
         maximum=1.0,

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cnoid_control.body import StateFlag
+from cnoid_control.body.channels import CHANNELS, POSITION
+from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.ros.robot.command_controllers import CommandPlan
-from cnoid_control.ros.robot.device_readers import TopicReader
+from cnoid_control.ros.exceptions import MissingChannel, RobotError
+from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
+from cnoid_control.ros.robot.device_readers import TopicReader, open_readers
+from cnoid_control.ros.robot.odometry_reader import OdometryReader
+
+if TYPE_CHECKING:
+    from cnoid_control.ros.robot.hardware import Ros2ControlHardware
+
+# What comes with the joint states.
+JOINT_INPUTS = StateFlag(sum(channel.flag for channel in CHANNELS))
+# Of links, what forward kinematics compute where the pose of the root is known.
+LINK_INPUTS = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
 
 
 @dataclass(frozen=True)
 class ResolvedIO:
-    """Everything that was found for a request, ready to be used by the loop.
+    """Topics and command controllers of one request, ready to be used by the loop.
 
     Attributes:
         request: what was asked for.
@@ -23,7 +38,7 @@ class ResolvedIO:
         reads_effort: whether measured efforts are read.
         runs_kinematics: whether poses of links are read.
         readers: the topics that are polled.
-        plan: the takers of commands.
+        command_publishers: publishers to the command controllers.
     """
 
     request: IORequest
@@ -33,4 +48,121 @@ class ResolvedIO:
     reads_effort: bool
     runs_kinematics: bool
     readers: tuple[TopicReader, ...]
-    plan: CommandPlan
+    command_publishers: list[JointCommandPublisher]
+
+
+def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
+    """Find the topics and command controllers of a request; it may wait, so not in the loop.
+
+    Args:
+        robot: the robot, with a first joint state.
+        request: what the controllers read and command.
+
+    Raises:
+        HardwareError: something is not there; the message names it.
+    """
+    flags = _checked_flags(robot, request)
+    decoder = robot.source.decoder
+    publishers = robot.command_controllers.resolve(request)
+    needed = _needed_joints(robot, request, publishers)
+    known = np.flatnonzero(np.isfinite(decoder.position))
+    _require_positions(robot, needed)
+    has_velocity = bool(np.isfinite(decoder.velocity[needed]).all())
+    mode = robot.parameters.velocity
+    if mode == 'message' and flags & StateFlag.JOINT_VELOCITY:
+        _require(robot, 'velocity', needed)
+    if flags & StateFlag.JOINT_EFFORT:
+        _require(robot, 'effort', needed)
+    runs_kinematics = bool(flags & LINK_INPUTS)
+    return ResolvedIO(
+        request=request,
+        needed=needed,
+        known=None if len(known) == len(robot.joints) else known,
+        velocity_by_difference=mode == 'difference' or not has_velocity,
+        reads_effort=bool(flags & StateFlag.JOINT_EFFORT),
+        runs_kinematics=runs_kinematics,
+        readers=_open_readers(robot, request, runs_kinematics),
+        command_publishers=publishers,
+    )
+
+
+def _needed_joints(
+    robot: Ros2ControlHardware, request: IORequest, publishers: list[JointCommandPublisher]
+) -> np.ndarray:
+    """Indices of the joints whose positions must be known.
+
+    Those that controllers read and command, and the other joints of a command controller with a
+    position interface, which are held.
+    """
+    asked = {*request.inputs, *request.outputs}
+    held = {
+        joint
+        for publisher in publishers
+        if publisher.interface == POSITION.interface
+        for joint in publisher.joints
+    }
+    found = [
+        i
+        for i, joint in enumerate(robot.joints)
+        if joint.name in asked or joint.joint_name in held
+    ]
+    return np.array(found, np.intp)
+
+
+def _checked_flags(robot: Ros2ControlHardware, request: IORequest) -> StateFlag:
+    """Everything that is read of any link; refused where the robot does not show it."""
+    possible = JOINT_INPUTS
+    if robot.body.is_fixed_root or robot.parameters.odometry:
+        possible |= LINK_INPUTS
+    flags = StateFlag.NONE
+    for name, asked in request.inputs.items():
+        lacking = asked & ~possible
+        if lacking:
+            known = [str(flag.name) for flag in StateFlag if flag and flag in possible]
+            raise UnsupportedChannel(name, lacking.name or lacking, robot.name, known)
+        flags |= asked
+    return flags
+
+
+def _require_positions(robot: Ros2ControlHardware, needed: np.ndarray) -> None:
+    unknown = needed[~np.isfinite(robot.source.decoder.position[needed])]
+    if unknown.size:
+        names = ', '.join(robot.joints[i].joint_name for i in unknown)
+        raise RobotError(f'topic {robot.topic!r}: no position of {names}')
+
+
+def _require(robot: Ros2ControlHardware, field: str, needed: np.ndarray) -> None:
+    values = getattr(robot.source.decoder, field)
+    names = [robot.joints[i].joint_name for i in needed if not np.isfinite(values[i])]
+    if names:
+        raise MissingChannel(f'{field} of {", ".join(names)}', robot.topic, 'does not have it')
+
+
+def _open_readers(
+    robot: Ros2ControlHardware, request: IORequest, kinematics: bool
+) -> tuple[TopicReader, ...]:
+    """The topics in use, and those that the request needs besides, each with a first message."""
+    given = robot.parameters
+    lock_step, public = given.lock_step, given.public_calls
+    new: list[TopicReader] = [
+        *open_readers(
+            robot.node,
+            robot.body,
+            request.devices - set(robot.device_ages),
+            robot.device_topics,
+            lock_step,
+            public,
+            robot.device_received,
+        )
+    ]
+    has_root = any(isinstance(reader, OdometryReader) for reader in robot.readers)
+    if kinematics and given.odometry and not has_root:
+        new.append(OdometryReader(robot.node, given.odometry, robot.body, lock_step, public))
+    deadline = time.monotonic() + given.startup_timeout
+    for reader in new:
+        if not reader.wait_for_good(deadline - time.monotonic()):
+            problem = reader.problem
+            for one in new:
+                one.close()
+            raise MissingChannel(reader.what, reader.topic, problem)
+    return (*robot.readers, *new)

@@ -16,21 +16,21 @@ from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
 from cnoid_control.ros.robot.command_publisher import CommandPublisher, JointCommandPublisher
 from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
 
-# Longest wait for the takers of the commands to be found [s].
+# Longest wait for the command controllers to be discovered [s].
 DISCOVERY_TIMEOUT = 5.0
-# Time between two commands until all readers are found [s].
+# Time between two commands until all readers are discovered [s].
 REPETITION = 0.02
 FLUSH_TIMEOUT = 0.5
 
 
 class ShutdownPublisher:
-    """A second way to the robot, from a context of its own, that is only used at the end.
+    """Publishes the safe command from a separate rclpy context when the node's own is gone.
 
-    It is opened while all is well: to be found by the robot can take a second.
+    It advertises while all is well: discovery can take a second.
     """
 
     def __init__(self, node: Node, manager: str) -> None:
-        """Take notes while the node's context is alive; nothing is opened yet.
+        """Keep the node's names while its context is alive; `advertise` makes the context.
 
         Args:
             node: the node.
@@ -41,16 +41,17 @@ class ShutdownPublisher:
         self._namespace = node.get_namespace()
         self._manager = manager
         self._node: Node | None = None
-        self._outlets: dict[str, CommandPublisher] = {}
+        self._publishers: dict[str, CommandPublisher] = {}
 
-    def switch_hold(self, channels: Sequence[JointCommandPublisher]) -> None:
-        """Advertise the commands of these takers, where that is not done; not in the loop."""
+    def advertise(self, publishers: Sequence[JointCommandPublisher]) -> None:
+        """Advertise the topics of these publishers too, where that is not done; may block."""
         node = self._open()
-        for one in channels:
-            if one.name not in self._outlets:
+        for one in publishers:
+            if one.name not in self._publishers:
                 parameters = replace(one.parameters, topic=one.topic)
-                outlet = CommandPublisher(node, one.name, parameters, one.joints, 0.1)
-                self._outlets[one.name] = outlet
+                self._publishers[one.name] = CommandPublisher(
+                    node, one.name, parameters, one.joints, 0.1
+                )
 
     def _open(self) -> Node:
         if self._node is not None and self._node.context.ok():
@@ -68,42 +69,42 @@ class ShutdownPublisher:
         )
         return self._node
 
-    def send(self, channels: Sequence[JointCommandPublisher]) -> None:
-        """Send the commands in the body to takers that it stands by for, at once."""
-        for one in channels:
-            if one.name in self._outlets:
-                self._outlets[one.name].send_values(one.values(), 0)
+    def send(self, publishers: Sequence[JointCommandPublisher]) -> None:
+        """Send the commands in the body in place of publishers that were advertised, at once."""
+        for one in publishers:
+            if one.name in self._publishers:
+                self._publishers[one.name].send_values(one.values(), 0)
 
     def stop(
-        self, channels: Sequence[JointCommandPublisher], activated: Sequence[str]
+        self, publishers: Sequence[JointCommandPublisher], activated: Sequence[str]
     ) -> list[str]:
         """Send the commands in the body until they have arrived, and deactivate controllers.
 
         Args:
-            channels: the takers of commands, which cannot send any more.
+            publishers: the node's own publishers, which cannot send any more.
             activated: the controllers to deactivate.
 
         Returns:
-            Names of the takers that have got the command.
+            Names of the command controllers that have received the command.
         """
-        self.switch_hold(channels)
-        self.send(channels)
-        reached = [one.name for one in channels if self._reach(one)]
+        self.advertise(publishers)
+        self.send(publishers)
+        reached = [one.name for one in publishers if self._reach(one)]
         if activated:
             self._release(self._open(), list(activated))
         return reached
 
-    def _reach(self, channel: JointCommandPublisher) -> bool:
-        outlet = self._outlets[channel.name]
+    def _reach(self, original: JointCommandPublisher) -> bool:
+        publisher = self._publishers[original.name]
         deadline = time.monotonic() + DISCOVERY_TIMEOUT
         # Readers are found one after the other: the first one need not wait for the last.
-        while outlet.reader_count < channel.readers_seen or not outlet.readers_seen:
+        while publisher.reader_count < original.readers_seen or not publisher.readers_seen:
             if time.monotonic() > deadline:
-                return outlet.readers_seen > 0
+                return publisher.readers_seen > 0
             time.sleep(REPETITION)
-            self.send([channel])
-        self.send([channel])
-        return outlet.flush(FLUSH_TIMEOUT)
+            self.send([original])
+        self.send([original])
+        return publisher.flush(FLUSH_TIMEOUT)
 
     def _release(self, node: Node, names: list[str]) -> None:
         caller = ServiceCaller(self._name, self._namespace, node.context)
@@ -115,9 +116,9 @@ class ShutdownPublisher:
             caller.close()
 
     def close(self) -> None:
-        """Give the second way up."""
+        """Remove the node and its context."""
         node, self._node = self._node, None
-        self._outlets.clear()
+        self._publishers.clear()
         if node is not None:
             with contextlib.suppress(*CONTEXT_ERRORS):
                 node.destroy_node()

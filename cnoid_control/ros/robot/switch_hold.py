@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.body.channels import BY_INTERFACE
-from cnoid_control.ros.robot.command_controllers import CommandPlan
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
 from cnoid_control.runtime.safety.safe_command import SafeCommand
 
@@ -15,43 +16,44 @@ FADE_TIME = 0.5
 
 
 class SwitchHold:
-    """Sends a hold of the measured posture to takers that are activated but not in use yet.
+    """Sends the safe command to command controllers that are activated but not in use yet.
 
     Without it they would have nothing to pass on between their activation and the first command
     of the controllers that need them.
 
     Attributes:
-        channels: the takers; empty for none.
+        publishers: publishers to those command controllers; empty for none.
     """
 
     def __init__(self, body: Body, time_step: float) -> None:
-        """Have nobody to hold for."""
-        self.channels: tuple[JointCommandPublisher, ...] = ()
+        """Hold a robot, tick by tick of `time_step` [s]; `begin` begins."""
+        self.publishers: tuple[JointCommandPublisher, ...] = ()
+        self._body = body
         self._safe = SafeCommand(body, time_step, fade_time=FADE_TIME)
         self._time_step = time_step
 
-    @property
-    def effort_limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and largest efforts [N m] or [N], shape (num_joints,) each."""
-        return self._safe.effort_limits
+    def begin(
+        self,
+        publishers: Sequence[JointCommandPublisher],
+        effort_limits: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """Hold the joints of some command controllers at the measured posture.
 
-    @effort_limits.setter
-    def effort_limits(self, limits: tuple[np.ndarray, np.ndarray]) -> None:
-        self._safe.effort_limits = limits
-
-    def begin(self, plan: CommandPlan, present: CommandPlan) -> None:
-        """Hold for the takers of a plan that the present one does not have."""
-        used = [channel.name for channel in present.channels]
+        Args:
+            publishers: publishers to the command controllers.
+            effort_limits: least and largest efforts [N m] or [N]; the body's where None.
+        """
         self._safe.commands.u[:] = 0.0
+        self._safe.effort_limits = effort_limits or (self._body.u_lower, self._body.u_upper)
         self._safe.capture('hold', every_mode=True)
-        self.channels = tuple(one for one in plan.channels if one.name not in used)
+        self.publishers = tuple(publishers)
 
     def end(self) -> None:
-        """Hold for nobody any more."""
-        self.channels = ()
+        """Hold nothing any more."""
+        self.publishers = ()
 
     def send(self, stamp: int, fresh: bool, stopped: bool) -> None:
-        """Send the hold; in the loop's thread.
+        """Send the safe command; in the loop's thread.
 
         Args:
             stamp: that of the state that it answers [ns].
@@ -60,6 +62,6 @@ class SwitchHold:
         """
         self._safe.effort = 'zero' if stopped else 'hold'
         commands = self._safe.update(self._time_step, fresh)
-        for channel in self.channels:
-            values = getattr(commands, BY_INTERFACE[channel.interface].command)
-            channel.send_values(values[channel.joint_ids], stamp)
+        for publisher in self.publishers:
+            values = getattr(commands, BY_INTERFACE[publisher.interface].command)
+            publisher.send_values(values[publisher.joint_ids], stamp)

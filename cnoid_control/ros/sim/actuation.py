@@ -1,4 +1,4 @@
-"""From the commands that have arrived to the simulated robot's joints."""
+"""Actuation of the simulated robot: received commands to joints."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from cnoid_control.body import StateFlag
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, POSITION
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.ros.sim.commands import CommandInput
-
-MODES = {
-    'effort': (StateFlag.JOINT_EFFORT, 'u'),
-    'position': (StateFlag.JOINT_DISPLACEMENT, 'q_target'),
-    'velocity': (StateFlag.JOINT_VELOCITY, 'dq_target'),
-}
 
 
 class SimulatedActuation:
@@ -29,13 +24,13 @@ class SimulatedActuation:
     """
 
     def __init__(self, hardware: MujocoHardware, devices: Iterable[str], pushed: str) -> None:
-        """Read everything that is published, and actuate nothing yet."""
+        """Read everything that is published; actuate nothing before commands arrive."""
         self._hardware = hardware
         self._body = hardware.body
         self._devices = set(devices)
         self.pushed = pushed
         self._interfaces = np.full(self._body.num_joints, '', dtype='U8')
-        self._commands = {name: np.zeros(self._body.num_joints) for name in MODES}
+        self._commands = {name: np.zeros(self._body.num_joints) for name in BY_INTERFACE}
         self._groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._push: tuple[np.ndarray, int] = (np.zeros(3), 0)
         self.open()
@@ -47,31 +42,33 @@ class SimulatedActuation:
         positions where they are, those that begin with velocities at rest.
         """
         body = self._body
-        joint_inputs = (
-            StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY | StateFlag.JOINT_EFFORT
-        )
+        joint_inputs = StateFlag(sum(channel.flag for channel in CHANNELS))
         inputs = {joint.name: joint_inputs for joint in body.joints if joint.name}
         root = body.root_link.name
         inputs[root] = (
             inputs.get(root, StateFlag.NONE) | StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
         )
         outputs = {
-            joint.name: MODES[interface][0]
+            joint.name: BY_INTERFACE[interface].flag
             for joint, interface in zip(body.joints, self._interfaces, strict=True)
             if interface
         }
         outputs[self.pushed] = outputs.get(self.pushed, StateFlag.NONE) | StateFlag.LINK_EXT_WRENCH
         self._groups = [
-            (getattr(body, array), np.flatnonzero(self._interfaces == name), self._commands[name])
-            for name, (_, array) in MODES.items()
+            (
+                body.joint_arrays[channel.command],
+                np.flatnonzero(self._interfaces == name),
+                self._commands[name],
+            )
+            for name, channel in BY_INTERFACE.items()
             if (self._interfaces == name).any()
         ]
         self._hardware.open(IORequest(inputs=inputs, outputs=outputs, devices=self._devices))
 
     def hold(self) -> None:
         """Hold all joints where they are by their servos."""
-        self._interfaces[:] = 'position'
-        self._commands['position'][:] = self._body.q
+        self._interfaces[:] = POSITION.interface
+        self._commands[POSITION.interface][:] = self._body.q
         self._body.q_target[:] = self._body.q
         self.open()
 

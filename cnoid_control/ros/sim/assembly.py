@@ -97,19 +97,19 @@ def make_controllers(
                     active=True,
                 )
             )
-    takers = {
-        name: taker
-        for name, taker in (commands.commands or default_commands()).items()
-        if taker.type == 'forward'
+    forward = {
+        name: options
+        for name, options in (commands.commands or default_commands()).items()
+        if options.type == 'forward'
     }
-    for name, taker in takers.items():
-        joints = [body.joint(joint).joint_name for joint in taker.joints or names]
-        controllers.append(forward_controller(name, taker.interface, joints))
+    for name, options in forward.items():
+        joints = [body.joint(joint).joint_name for joint in options.joints or names]
+        controllers.append(forward_controller(name, options.interface, joints))
     made = SimulatedControllers(controllers)
     for name in active:
-        if name not in takers:
+        if name not in forward:
             raise ParameterOutOfRange(
-                'active_controllers', name, f'choose from: {", ".join(takers)}'
+                'active_controllers', name, f'choose from: {", ".join(forward)}'
             )
         made[name].active = True
     return made

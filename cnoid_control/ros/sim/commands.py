@@ -29,7 +29,7 @@ class CommandInput(abc.ABC):
     Attributes:
         name: name of the controller or topic that they come from.
         interface: 'effort', 'position' or 'velocity'.
-        inbox: where they arrive.
+        subscription: where they arrive.
         slots: joint ids, in the order of the values.
         values: the last good command, shape (joints,); NaN where there is none yet.
         time: steady time of the last good command [s]; -inf before the first.
@@ -38,12 +38,12 @@ class CommandInput(abc.ABC):
     """
 
     def __init__(
-        self, name: str, interface: str, slots: np.ndarray, inbox: RawSubscription
+        self, name: str, interface: str, slots: np.ndarray, subscription: RawSubscription
     ) -> None:
         """Have no command yet."""
         self.name = name
         self.interface = interface
-        self.inbox = inbox
+        self.subscription = subscription
         self.slots = slots
         self.values = np.full(len(slots), np.nan)
         self.time = -np.inf
@@ -82,8 +82,10 @@ class ForwardInput(CommandInput):
     ) -> None:
         """Subscribe `<controller>/commands`."""
         slots = [body.joint(joint).joint_id for joint in controller.joints]
-        inbox = open_subscription(node, Float64MultiArray, f'{controller.name}/commands', qos)
-        super().__init__(controller.name, controller.interface, np.array(slots), inbox)
+        subscription = open_subscription(
+            node, Float64MultiArray, f'{controller.name}/commands', qos
+        )
+        super().__init__(controller.name, controller.interface, np.array(slots), subscription)
         whole = ArrayEncoder(len(slots)).encode(self.values)
         self._length, self._begin = len(whole), len(whole) - 8 * len(slots)
         self._head = whole[: self._begin]
@@ -91,7 +93,7 @@ class ForwardInput(CommandInput):
     def take(self) -> int:
         """Take over all commands that have come; returns how many were good."""
         good = 0
-        while (data := self.inbox.take()) is not None:
+        while (data := self.subscription.take()) is not None:
             if self._decode(data):
                 good += 1
             else:
@@ -101,7 +103,7 @@ class ForwardInput(CommandInput):
         return good
 
     def _drop(self) -> None:
-        while self.inbox.take() is not None:
+        while self.subscription.take() is not None:
             pass
 
     def _decode(self, data: bytes) -> bool:
@@ -126,20 +128,20 @@ class TopicFeed:
     """The command topic of JointStateTopicSystem: all interfaces of all joints in a JointState.
 
     Attributes:
-        inbox: where the messages arrive.
+        subscription: where the messages arrive.
         decoder: the values of the last message.
         count: messages read so far.
     """
 
     def __init__(self, node: Node, topic: str, body: Body, qos: QoSProfile) -> None:
         """Subscribe the topic."""
-        self.inbox = open_subscription(node, JointState, topic, qos)
+        self.subscription = open_subscription(node, JointState, topic, qos)
         self.decoder = JointStateDecoder(body.joint_names)
         self.count = 0
 
     def poll(self) -> None:
         """Read all messages that have come."""
-        while (data := self.inbox.take()) is not None:
+        while (data := self.subscription.take()) is not None:
             self.count += self.decoder.decode(data)
 
 
@@ -170,7 +172,7 @@ class TopicInput(CommandInput):
             repetitions_count: whether efforts that are the same as before are answers.
         """
         slots = [body.joint(joint).joint_id for joint in controller.joints]
-        super().__init__(controller.name, controller.interface, np.array(slots), feed.inbox)
+        super().__init__(controller.name, controller.interface, np.array(slots), feed.subscription)
         self._feed = feed
         self._seen = 0
         self._repetitions_count = repetitions_count or self.interface != 'effort'

@@ -104,7 +104,7 @@ class SimulationLoop:
 
     def _wake(self) -> None:
         for source in self._inputs:
-            source.inbox.wake()
+            source.subscription.wake()
 
     def reset(self) -> None:
         """Put the robot back to its start and begin as at first; time goes on."""
@@ -168,7 +168,7 @@ class SimulationLoop:
         if timeout > 0:
             late = [source for source in self._inputs if self.pacing.owes(source.name)]
             if late or self._inputs:
-                (late or self._inputs)[0].inbox.wait(timeout)
+                (late or self._inputs)[0].subscription.wait(timeout)
             else:
                 time.sleep(min(timeout, REPETITION))
         if self._calls:

@@ -99,7 +99,7 @@ def test_the_loop_looks_itself_while_nobody_receives_the_commands(rig, guard, mo
     monitor.after_tick(0.0)
     monitor.after_tick(0.0)
     assert guard.heard == [False] * 3
-    channel = monitor._hardware.channels[0]
+    channel = monitor._hardware.command_publishers[0]
     rig.robot.create_subscription(Float64MultiArray, channel.topic, print, 1)
     rig.wait(lambda: channel.reader_count > 0)
     monitor.after_tick(0.0)

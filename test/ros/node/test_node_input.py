@@ -78,7 +78,7 @@ def make_node(rig, tmp_path):
                 '-p',
                 'hardware.ros2_control.commands.arm.joints:=[shoulder, nose]',
             ],
-            "'arm' takes commands for nose, which are not joints of the robot",
+            "command controller 'arm' has nose, which are not joints of the robot",
         ),
         (['-p', 'watchdog.state_action:=dance'], "watchdog.state_action: 'dance' is not allowed"),
         (['-p', 'colour:=red'], 'colour: unknown option'),

@@ -56,4 +56,4 @@ def test_reset_brings_the_takers_of_commands_back(rig: NodeRig) -> None:
     rig.wait_for_log('safe state: no joint states')
     success, reason = rig.trigger('reset')
     assert not success
-    assert 'the safe state goes on: no joint states for' in reason
+    assert 'reset refused, cause still present: no joint states for' in reason

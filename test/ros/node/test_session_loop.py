@@ -7,7 +7,7 @@ import pytest
 from fake_hardware import FakeHardware, fake_loop, two_joint_body
 
 from cnoid_control import SimpleController
-from cnoid_control.ros.exceptions import LoopDidNotCome, LoopDidNotReturn
+from cnoid_control.ros.exceptions import LoopCallTimeout
 from cnoid_control.ros.node import session_loop as loop_runner
 from cnoid_control.ros.node.session_loop import SessionLoop
 
@@ -65,12 +65,12 @@ def runner(loop):
 
 
 def test_what_was_given_up_is_not_done_later(loop, runner):
-    """A caller who was told that the loop did not come to it does not see it happen."""
+    """A caller who was told that the request was cancelled does not see it happen."""
     ran = []
     loop.runs.clear()
     assert loop.stands.wait(20.0)
     runner.patience = 0.01
-    with pytest.raises(LoopDidNotCome, match='nothing has changed'):
+    with pytest.raises(LoopCallTimeout, match='request cancelled'):
         runner.call(lambda: ran.append('late'))
     loop.runs.set()
     runner.patience = 20.0
@@ -119,5 +119,5 @@ def test_what_has_begun_is_waited_for(runner, work):
 
 def test_what_does_not_come_back_is_not_waited_for_for_ever(runner, work):
     """The caller is told that it has begun."""
-    with pytest.raises(LoopDidNotReturn, match='has begun it'):
+    with pytest.raises(LoopCallTimeout, match='started the request'):
         runner.call(work)

@@ -56,7 +56,7 @@ def channel(rig, sender):
 def test_one_command_arrives_after_the_context_is_lost(rig, sender, channel, received):
     """Who stands by is known to the robot: what is sent once when all else is lost arrives."""
     resort = ShutdownPublisher(sender, '')
-    resort.switch_hold([channel])
+    resort.advertise([channel])
     channel._commands[:] = 1.0
 
     def is_heard():
@@ -96,6 +96,6 @@ def test_a_manager_that_has_gone_is_not_waited_for(rig, ros_context):
         if 'controller_manager' in service.srv_name:
             rig.robot.destroy_service(service)
     rig.wait(lambda: not manager.is_there(0.0))
-    with pytest.raises(ServiceUnavailable, match="'controller_manager': it has gone"):
+    with pytest.raises(ServiceUnavailable, match="'controller_manager': it disappeared"):
         manager.release()
     caller.close()

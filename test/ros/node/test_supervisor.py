@@ -65,7 +65,7 @@ def test_a_reset_that_has_failed_does_not_take_effect_later(
     before = served.session.loop.host
     success, reason = served.trigger('reset')
     assert not success
-    assert 'the loop did not come to it' in reason
+    assert 'control loop did not process the request' in reason
     stalled.set()
     let_the_loop_go(served)
     assert served.session.safe_state.is_engaged
@@ -138,7 +138,7 @@ def test_a_stop_overrules_a_reset_that_is_under_way(served: ServedNode) -> None:
     Gated.open()
     served.rig.wait(reset.done)
     assert not reset.result().success
-    assert 'emergency stop by ~/estop after the reset had begun' in reset.result().message
+    assert 'after it had begun: emergency stop by ~/estop' in reset.result().message
     assert served.session.safe_state.is_estop
     assert served.session.loop.host is before
     assert served.trigger('reset') == (True, 'running')

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 from cnoid_control.ros.robot.joint_states import JointStateSource
 
 
-class ListInbox:
+class ListSubscription:
     """Messages in a list."""
 
     lost = 0
@@ -40,7 +40,7 @@ def reports():
 @pytest.fixture
 def source(reports):
     """Return a source of two joints with a period of 10 ms."""
-    made = JointStateSource(ListInbox(), ['a', 'b'], 0.01, 0.5, reports.append)
+    made = JointStateSource(ListSubscription(), ['a', 'b'], 0.01, 0.5, reports.append)
     made.need(np.arange(2))
     return made
 
@@ -48,7 +48,7 @@ def source(reports):
 def test_dt_comes_from_the_stamps(source, reports):
     """Each fresh state advances the time by the difference of the stamps."""
     for stamp in (100.0, 100.01, 100.025):
-        source.inbox.put(stamp)
+        source.subscription.put(stamp)
         assert source.poll_one()
     assert source.dt == pytest.approx(0.015)
     assert source.time == pytest.approx(0.025)
@@ -59,11 +59,11 @@ def test_dt_comes_from_the_stamps(source, reports):
 
 def test_a_repeated_state_is_passed_over_for_a_while(reports):
     """Where that is asked for, a state with another stamp alone is no new one until it is old."""
-    source = JointStateSource(ListInbox(), ['a', 'b'], 0.01, 0.5, reports.append, 0.03)
+    source = JointStateSource(ListSubscription(), ['a', 'b'], 0.01, 0.5, reports.append, 0.03)
     source.need(np.arange(2))
     for stamp in (1.0, 1.01, 1.02, 1.03, 1.04):
-        source.inbox.put(stamp)
-    source.inbox.put(1.05, (1.0, 2.1))
+        source.subscription.put(stamp)
+    source.subscription.put(1.05, (1.0, 2.1))
     assert [source.poll_one() for _ in range(6)] == [True, False, False, True, False, True]
     assert source.counts['repeated'] == 3
     assert source.dt == pytest.approx(0.02)
@@ -72,12 +72,12 @@ def test_a_repeated_state_is_passed_over_for_a_while(reports):
 
 def test_a_repeated_stamp_is_not_a_new_state(source):
     """The same stamp again is counted and passed over."""
-    source.inbox.put(1.0)
-    source.inbox.put(1.0, (9.0, 9.0))
+    source.subscription.put(1.0)
+    source.subscription.put(1.0, (9.0, 9.0))
     assert source.poll_one()
     assert not source.poll_one()
     assert source.counts['repeated'] == 1
-    source.inbox.put(1.0)
+    source.subscription.put(1.0)
     source.restart()
     assert source.poll_one()
 
@@ -85,7 +85,7 @@ def test_a_repeated_stamp_is_not_a_new_state(source):
 def test_an_older_state_is_passed_over(source, reports):
     """A stamp that is a little older comes too late to be a state."""
     for stamp in (1.0, 1.02, 1.01, 1.03):
-        source.inbox.put(stamp)
+        source.subscription.put(stamp)
     assert [source.poll_one() for _ in range(4)] == [True, True, False, True]
     assert source.counts['older'] == 1
     assert reports == ['joint states: a state that is 0.010000 s older than the last one']
@@ -96,7 +96,7 @@ def test_an_older_state_is_passed_over(source, reports):
 def test_a_jump_of_the_clock_is_told_and_time_goes_on(source, reports, jump):
     """The state counts, the jump does not: the time advances by one period."""
     for stamp in (1.0, 1.01, 1.01 + jump, 1.02 + jump):
-        source.inbox.put(stamp)
+        source.subscription.put(stamp)
         assert source.poll_one()
     assert source.time == pytest.approx(0.03)
     assert source.counts['jumps'] == 1
@@ -107,9 +107,9 @@ def test_unknown_positions_are_no_state(source, reports):
     """NaN, infinity and missing joints are told by name, once."""
     nan, inf = float('nan'), float('inf')
     for position in ((1.0, nan), (1.0, nan), (inf, 2.0)):
-        source.inbox.put(1.0, position)
+        source.subscription.put(1.0, position)
         assert not source.poll_one()
-    source.inbox.put(1.0, (1.0,), ('b',))
+    source.subscription.put(1.0, (1.0,), ('b',))
     assert not source.poll_one()
     assert reports == [
         'joint states: joints whose position is not a number: b',
@@ -117,16 +117,16 @@ def test_unknown_positions_are_no_state(source, reports):
         'joint states: joints that are missing: a',
     ]
     source.need(np.array([1]))
-    source.inbox.put(1.0, (nan, 2.0))
+    source.subscription.put(1.0, (nan, 2.0))
     assert source.poll_one()
     assert source.problem == ''
 
 
 def test_bytes_that_are_no_message_are_counted(source, reports):
     """They are told, and the next good message is a state."""
-    source.inbox.messages.append(b'\x00\x01\x00\x00abc')
+    source.subscription.messages.append(b'\x00\x01\x00\x00abc')
     assert not source.poll_one()
-    source.inbox.put(1.0)
+    source.subscription.put(1.0)
     assert source.poll_one()
     assert source.counts['malformed'] == 1
     assert len(reports) == 1
@@ -135,7 +135,7 @@ def test_bytes_that_are_no_message_are_counted(source, reports):
 def test_polling_takes_the_newest(source):
     """All that has come is taken; the last one counts."""
     for k in range(5):
-        source.inbox.put(1.0 + 0.01 * k, (float(k), 0.0))
+        source.subscription.put(1.0 + 0.01 * k, (float(k), 0.0))
     assert source.poll()
     assert source.decoder.position[0] == 4.0
     assert source.time == pytest.approx(0.04)
@@ -143,17 +143,17 @@ def test_polling_takes_the_newest(source):
 
 def test_another_publisher_is_passed_over_and_two_are_told_from_a_restart(source):
     """The first message of another one is no state; who takes turns with it contests the topic."""
-    inbox = source.inbox
-    inbox.put(1.0)
+    subscription = source.subscription
+    subscription.put(1.0)
     assert source.poll_one()
-    inbox.put(1.001)
-    inbox.restarts = 1
+    subscription.put(1.001)
+    subscription.restarts = 1
     assert not source.poll_one()
     assert not source.contested
-    inbox.put(1.002)
+    subscription.put(1.002)
     assert source.poll_one()
-    inbox.put(1.003)
-    inbox.restarts = 2
+    subscription.put(1.003)
+    subscription.restarts = 2
     assert not source.poll_one()
     assert source.contested
     assert source.counts['of another publisher'] == 2

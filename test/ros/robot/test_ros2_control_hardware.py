@@ -18,6 +18,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from cnoid_control.body import StateFlag
+from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.body.devices import (
     AccelerationSensor,
     Camera,
@@ -27,19 +28,12 @@ from cnoid_control.body.devices import (
 )
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.ros.exceptions import (
-    JointClaimedTwice,
-    JointOrderChanged,
     MissingChannel,
-    MultiplePublishers,
-    NoJointStates,
-    NoSubscriber,
-    SwitchRefused,
-    UncommandedJoint,
-    UnknownJoints,
+    RobotError,
     UnusableController,
     WrongTopicType,
 )
-from cnoid_control.ros.robot.command_publisher import COMMAND_ARRAYS
+from cnoid_control.ros.robot.joint_states import publishing_nodes
 
 POSITION, VELOCITY = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
 
@@ -142,7 +136,7 @@ def test_a_timer_ticks_without_states(rig):
 def test_missing_joint_states_say_what_was_waited_for(rig):
     """The error names the topic, the time and what came instead."""
     hardware = rig.hardware(startup_timeout=0.2, joint_states='elsewhere')
-    with pytest.raises(NoJointStates, match=r"'/elsewhere'.* 0.2 s: nobody publishes it"):
+    with pytest.raises(RobotError, match=r"'/elsewhere'.* 0.2 s: nobody publishes it"):
         hardware.connect()
 
 
@@ -150,7 +144,7 @@ def test_a_missing_joint_is_named_where_it_is_needed(rig):
     """A joint that no message has stops only controllers that need it."""
     hardware = rig.hardware()
     request = effort_request(hardware.body)
-    with pytest.raises(NoJointStates, match='no position of elbow'):
+    with pytest.raises(RobotError, match='no position of elbow'):
         rig.open(hardware, request, position=(0.3,), names=('shoulder',))
     rig.silence()
     for part in (request.inputs, request.outputs):
@@ -164,7 +158,7 @@ def test_a_missing_joint_is_named_where_it_is_needed(rig):
 def test_positions_that_are_no_numbers_are_named(rig):
     """NaN is an unknown position."""
     hardware = rig.hardware()
-    with pytest.raises(NoJointStates, match='no position of elbow'):
+    with pytest.raises(RobotError, match='no position of elbow'):
         rig.open(hardware, position=(0.3, math.nan))
 
 
@@ -196,7 +190,7 @@ def test_two_publishers_are_refused(rig):
     rig.node.create_publisher(JointState, 'joint_states', QOS)
     hardware = rig.hardware()
     rig.repeat(rig.publish)
-    with pytest.raises(MultiplePublishers, match='/cnoid_control, /robot'):
+    with pytest.raises(RobotError, match='/cnoid_control, /robot'):
         hardware.connect()
 
 
@@ -205,13 +199,13 @@ def test_a_dead_broadcaster_beside_the_new_one_is_waited_for(rig):
     dead = Node('robot', context=rig.context, enable_rosout=False)
     dead.create_publisher(JointState, 'joint_states', QOS)
     hardware = rig.hardware()
-    rig.wait(lambda: hardware.publishers() == ['/robot', '/robot'])
+    rig.wait(lambda: publishing_nodes(hardware.node, hardware.topic) == ['/robot', '/robot'])
     rig.repeat(rig.publish)
     forget = threading.Timer(0.5, dead.destroy_node)
     forget.start()
     hardware.connect()
     forget.join()
-    assert len(hardware.publishers()) == 1
+    assert len(publishing_nodes(hardware.node, hardware.topic)) == 1
 
 
 def test_another_type_on_the_topic_is_refused(rig):
@@ -381,7 +375,7 @@ def test_commands_go_out_in_the_order_of_the_controller(rig):
     assert request.activate_controllers == ['effort_controller']
     assert request.deactivate_controllers == ['position_controller']
     assert request.strictness == request.STRICT
-    rig.wait(lambda: hardware.channels[0].reader_count)
+    rig.wait(lambda: hardware.command_publishers[0].reader_count)
     hardware.body.u[:] = [1.0, 2.0]
     hardware.write()
     rig.wait(lambda: sent)
@@ -392,7 +386,7 @@ def test_commands_go_out_in_the_order_of_the_controller(rig):
 
 
 def test_joints_that_nobody_commands_are_left_where_they_are(rig):
-    """A taker's other joints get the position that they have; no velocity, no effort."""
+    """A command controller's other joints hold their position; no velocity, no effort."""
     flags = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_EFFORT
     for interface, mode, expected in (
         ('position', POSITION, [0.7, -0.2]),
@@ -405,17 +399,17 @@ def test_joints_that_nobody_commands_are_left_where_they_are(rig):
         rig.open(hardware, request, effort=(1.0, 37.0))
         rig.publish(effort=(1.0, 37.0))
         assert hardware.read()
-        hardware.body.joint_arrays[COMMAND_ARRAYS[interface]][0] = 0.7
-        assert hardware.channels[0].values() == pytest.approx(expected), interface
+        hardware.body.joint_arrays[BY_INTERFACE[interface].command][0] = 0.7
+        assert hardware.command_publishers[0].values() == pytest.approx(expected), interface
         hardware.close()
 
 
-def test_a_taker_of_positions_needs_those_of_all_its_joints(rig):
+def test_a_position_controller_needs_those_of_all_its_joints(rig):
     """A joint that nobody commands cannot be left where it is if nobody knows where that is."""
     hardware = rig.hardware()
     request = effort_request(hardware.body, POSITION)
     del request.inputs['lower'], request.outputs['lower']
-    with pytest.raises(NoJointStates, match='no position of elbow'):
+    with pytest.raises(RobotError, match='no position of elbow'):
         rig.open(hardware, request, names=('shoulder',), position=(0.3,))
     rig.silence()
 
@@ -424,8 +418,13 @@ def test_a_taker_of_positions_needs_those_of_all_its_joints(rig):
     ('state', 'joints', 'error', 'words'),
     [
         ('unconfigured', ['shoulder', 'elbow'], UnusableController, "is 'unconfigured'"),
-        ('inactive', ['shoulder', 'nose'], UnknownJoints, 'commands for nose'),
-        ('inactive', ['shoulder'], UncommandedJoint, 'given to elbow'),
+        ('inactive', ['shoulder', 'nose'], RobotError, 'has nose, which are not joints'),
+        (
+            'inactive',
+            ['shoulder'],
+            RobotError,
+            'effort interface for elbow; configured',
+        ),
     ],
 )
 def test_controllers_that_cannot_be_used_are_named(rig, state, joints, error, words):
@@ -476,12 +475,12 @@ def test_a_controller_with_its_joints_in_another_order_is_not_commanded_on(rig):
     request = effort_request(hardware.body)
     hardware.prepare(request)
     joints.reverse()
-    with pytest.raises(JointOrderChanged, match='elbow, shoulder now instead of shoulder, elbow'):
+    with pytest.raises(RobotError, match='elbow, shoulder instead of shoulder, elbow'):
         hardware.prepare(request)
     hardware.deactivate()
     hardware.prepare(request)
     hardware.activate()
-    rig.wait(lambda: all(channel.reader_count for channel in hardware.channels))
+    rig.wait(lambda: all(one.reader_count for one in hardware.command_publishers))
     hardware.body.u[:] = [1.0, 2.0]
     hardware.write()
     rig.wait(lambda: commands and list(commands[-1].data) == [2.0, 1.0])
@@ -494,7 +493,7 @@ def test_a_refused_switch_is_told_in_the_managers_words(rig):
     )
     manager.refusal = 'the hardware is on strike'
     hardware = rig.hardware(controller_manager='controller_manager')
-    with pytest.raises(SwitchRefused, match='on strike'):
+    with pytest.raises(RobotError, match='on strike'):
         rig.open(hardware)
 
 
@@ -511,7 +510,7 @@ def test_without_a_manager_commands_go_to_plain_topics(rig):
     request = effort_request(hardware.body)
     request.outputs['upper'] = StateFlag.JOINT_DISPLACEMENT
     rig.open(hardware, request)
-    rig.wait(lambda: all(channel.reader_count for channel in hardware.channels))
+    rig.wait(lambda: all(one.reader_count for one in hardware.command_publishers))
     hardware.body.q_target[:] = [0.5, 0.0]
     hardware.body.u[:] = [0.0, 3.0]
     hardware.write()
@@ -525,10 +524,10 @@ def test_without_a_manager_commands_go_to_plain_topics(rig):
     assert stamp.sec * 10**9 + stamp.nanosec == hardware.stamp
 
 
-def test_in_lock_step_the_takers_of_commands_are_waited_for(rig):
+def test_in_lock_step_command_controllers_are_waited_for(rig):
     """A first command that is lost would leave both sides waiting for each other."""
     hardware = rig.hardware(lock_step=True, startup_timeout=1.0)
-    with pytest.raises(NoSubscriber, match="'/effort_controller/commands' within 1 s"):
+    with pytest.raises(RobotError, match="'/effort_controller/commands' within 1 s"):
         rig.open(hardware)
     rig.silence()
     threading.Timer(
@@ -536,19 +535,19 @@ def test_in_lock_step_the_takers_of_commands_are_waited_for(rig):
     ).start()
     hardware = rig.hardware(lock_step=True)
     rig.open(hardware)
-    assert hardware.channels[0].reader_count == 1
+    assert hardware.command_publishers[0].reader_count == 1
 
 
-def test_a_joint_cannot_have_two_takers(rig):
+def test_a_joint_cannot_have_two_command_controllers(rig):
     """Two controllers with all joints cannot share the robot."""
     hardware = rig.hardware()
     request = effort_request(hardware.body)
     request.outputs['upper'] = StateFlag.JOINT_DISPLACEMENT
-    with pytest.raises(JointClaimedTwice, match=r'commanded by .*_controller and by'):
+    with pytest.raises(RobotError, match=r'commanded by .*_controller and by'):
         rig.open(hardware, request)
 
 
-def test_a_mode_that_no_taker_has_is_refused(rig):
+def test_a_mode_that_no_command_controller_has_is_refused(rig):
     """Links that are not joints, and unknown modes, cannot be commanded."""
     hardware = rig.hardware()
     request = effort_request(hardware.body, mode=StateFlag.LINK_POSITION)

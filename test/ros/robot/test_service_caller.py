@@ -59,7 +59,7 @@ def test_a_service_that_goes_away_is_not_waited_for(caller, ros_context):
     assert not problems
     server.destroy_node()
     thread.join(60.0)
-    assert problems == ["service 'speak': it has gone without an answer"]
+    assert problems == ["service 'speak': it disappeared without an answer"]
 
 
 def test_what_is_not_there_is_named_with_the_time(caller):

@@ -7,7 +7,6 @@ import pytest
 from fake_hardware import two_joint_body
 
 from cnoid_control.body import StateFlag
-from cnoid_control.ros.robot.command_controllers import CommandPlan
 from cnoid_control.ros.robot.switch_hold import FADE_TIME, SwitchHold
 
 DT = 0.01
@@ -49,15 +48,16 @@ def channel():
 def switch_hold(body, channel):
     """Return what commands it."""
     made = SwitchHold(body, DT)
-    made.begin(CommandPlan([channel]), CommandPlan())
+    made.begin([channel])
     body.q[:] = 0.5, -0.5
     body.dq[:] = 1.0, -1.0
     return made
 
 
-def test_efforts_keep_to_the_limits_in_force(switch_hold, channel):
-    """Those of the configuration, not only the model's; in the taker's own order."""
-    switch_hold.effort_limits = np.full(2, -3.0), np.full(2, 3.0)
+def test_efforts_keep_to_the_limits_in_force(body, switch_hold, channel):
+    """Those of the configuration, not only the model's; in the controller's own joint order."""
+    switch_hold.begin([channel], (np.full(2, -3.0), np.full(2, 3.0)))
+    body.q[:] = 1.0, -1.0
     switch_hold.send(0, fresh=True, stopped=False)
     assert channel.sent[-1] == pytest.approx([3.0, -3.0])
 

@@ -14,7 +14,7 @@ from cnoid_control.ros.sim.commands import CONSTANT_TIME, TopicFeed, TopicInput
 from cnoid_control.ros.sim.controllers import forward_controller
 
 
-class ListInbox:
+class ListSubscription:
     """Messages in a list instead of a topic."""
 
     def __init__(self):
@@ -39,12 +39,12 @@ def send():
     """Return the arm, a feed, and a function that puts a message into it."""
     body = Body(parse_urdf(ARM, 'arm', JointType.FIXED))
     feed = TopicFeed.__new__(TopicFeed)
-    feed.inbox, feed.count = ListInbox(), 0
+    feed.subscription, feed.count = ListSubscription(), 0
     feed.decoder = JointStateDecoder(body.joint_names)
 
     def put(*effort, position=(0.0, 0.0)):
         message = JointState(name=['shoulder', 'elbow'], position=position, effort=effort)
-        feed.inbox.messages.append(serialize_message(message))
+        feed.subscription.messages.append(serialize_message(message))
 
     put.body, put.feed = body, feed
     return put
