@@ -1,4 +1,4 @@
-"""SR1 stands: a torque controller on a robot of one's choice."""
+"""SR1 stands, held by joint torques, on the hardware of your choice."""
 
 from launch import LaunchDescription
 
@@ -6,5 +6,5 @@ from cnoid_control.ros.launch import bringup
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Describe what is started; `ros2 launch cnoid_control sr1_pd.launch.py --show-args`."""
+    """SR1 and the control node; `--show-args` lists the launch arguments."""
     return bringup(config='sr1_pd', controllers_file='controller_manager/sr1')
