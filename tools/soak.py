@@ -38,7 +38,7 @@ LOOKS = 20
 SIGNIFICANCE = 0.01
 START_TIMEOUT = 60.0
 # A stall of the whole machine shows in the late ticks; it must not end the soak.
-PATIENT = ('watchdog.state_age:=1.0', 'watchdog.control_time:=1.0')
+PATIENT = ('watchdog.state_timeout:=1.0', 'watchdog.control_timeout:=1.0')
 SETTLING_TIME = 5.0
 
 OK, FAILED, NO_VERDICT = range(3)

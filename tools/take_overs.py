@@ -196,7 +196,7 @@ class TakeOvers:
         self._loop = wire_loop(
             self._robot,
             self._make_host(),
-            watchdog=WatchdogParameters(control_time=LIMIT),
+            watchdog=WatchdogParameters(control_timeout=LIMIT),
             safe_state=SafeStateParameters(effort='zero', takeover=0.0),
             on_fault='hold',
         )

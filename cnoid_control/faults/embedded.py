@@ -208,11 +208,11 @@ def _swap_storm(testbed: EmbeddedTestbed) -> None:
 
 
 def _state_age(testbed: EmbeddedTestbed) -> float:
-    return testbed.loop.watchdog.parameters.state_age
+    return testbed.loop.watchdog.parameters.state_timeout
 
 
 def _device_age(testbed: EmbeddedTestbed) -> float:
-    return testbed.loop.watchdog.parameters.device_age
+    return testbed.loop.watchdog.parameters.device_timeout
 
 
 def _control_time(testbed: EmbeddedTestbed) -> float:

@@ -86,10 +86,10 @@ class FaultyHardware(Hardware):
             mine.q[:], mine.dq[:] = before
         elif watchdog is not None:
             watchdog.state_stamped(self.time)
-            watchdog.feed('state_age')
+            watchdog.feed('state_timeout')
         for name in self._devices:
             if name not in self.muted and watchdog is not None:
-                watchdog.feed(f'device_age:{name}')
+                watchdog.feed(f'device_timeout:{name}')
         return True
 
     def write(self) -> None:

@@ -82,7 +82,7 @@ class Bringup:
         ros2_control: dict[str, Any] = {}
         if self.hardware == 'mujoco':
             # A simulated robot may be slow, but it is never gone for long.
-            ros2_control['watchdog.state_age'] = 1.0
+            ros2_control['watchdog.state_timeout'] = 1.0
             ros2_control['hardware.ros2_control.lock_step'] = self.pacing == 'lockstep'
         else:
             # Simulators and managers take their time to come up.
@@ -91,7 +91,7 @@ class Bringup:
             # The manager shows the last state again while the simulation waits or is late, and
             # the simulation waits while the manager is late, which goes by its own clock.
             ros2_control['hardware.ros2_control.repetition_time'] = 0.2
-            ros2_control['watchdog.state_age'] = 3.0
+            ros2_control['watchdog.state_timeout'] = 3.0
             ros2_control['watchdog.time_jump'] = 3.0
         node = self._node(
             PACKAGE, PACKAGE, self.file, {**ros2_control, **self.changes, **self.node_changes}

@@ -270,7 +270,9 @@ def wire_loop(
         limiter,
         on_fault=on_fault or ('fail' if hardware.is_simulated else 'hold'),
         fallback=(
-            None if make_fallback is None else Fallback(make_fallback, body, dt, given.takeover)
+            None
+            if make_fallback is None
+            else Fallback(make_fallback, body, dt, given.resume_blend_time)
         ),
         trace=trace,
         recorder=recorder,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # A sleeper is woken late: the last part of a wait is spent awake [s].
 SPIN_TIME = 150e-6
 # Watches that find that nobody receives the commands.
-NO_SUBSCRIBER = ('deactivated', 'subscriber_time')
+NO_SUBSCRIBER = ('deactivated', 'subscriber_timeout')
 
 
 class TickRecorder(Protocol):
@@ -380,7 +380,7 @@ class ControlLoop:
         if safe_state.is_handing_over and not self.limiter.can_blend():
             # Blended with what holds the robot it would act little by little.
             safe_state.enter(str(ImplausibleCommands(self.tick)))
-        fresh = self.watchdog.is_fresh('state_age')
+        fresh = self.watchdog.is_fresh('state_timeout')
         safe_state.apply(self.hardware.time_step, fresh)
         if self.fallback is not None and fresh:
             self.fallback.apply()
@@ -391,7 +391,7 @@ class ControlLoop:
         if self.fallback is not None:
             self.fallback.fail(error)
         self.safe_state.enter(str(error))
-        fresh = self.watchdog.is_fresh('state_age')
+        fresh = self.watchdog.is_fresh('state_timeout')
         self.safe_state.apply(self.hardware.time_step, fresh)
         self.limiter.apply(min(self.hardware.time_step, self.hardware.dt))
 
@@ -447,7 +447,7 @@ class ControlLoop:
         with contextlib.suppress(Exception):
             self.safe_state.enter(str(error), is_estop)
         with contextlib.suppress(Exception):
-            self.watchdog.trip('control_time', 'estop' if is_estop else 'safe', str(error))
+            self.watchdog.trip('control_timeout', 'estop' if is_estop else 'safe', str(error))
             print(
                 f'error: {error}: its thread is left behind, and may keep a processor busy; '
                 'restart the process to end it',
@@ -463,7 +463,7 @@ class ControlLoop:
     def report_hang(self, call: Call, duration: float) -> None:
         """Warn of controllers that take too long, where that is all that is wanted."""
         error = ControlTimeout(duration, self.monitor.limit, call.name)
-        self.watchdog.trip('control_time', 'warn', str(error))
+        self.watchdog.trip('control_timeout', 'warn', str(error))
 
     # --- a run --------------------------------------------------------------------------------
 

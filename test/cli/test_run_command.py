@@ -175,7 +175,7 @@ def patient(root, tmp_path):
     text = (root / 'config' / 'sr1_pd.yaml').read_text()
     path = tmp_path / 'patient.yaml'
     path.write_text(
-        text.replace('    hardware:', '    watchdog: {control_time: 10.0}\n    hardware:')
+        text.replace('    hardware:', '    watchdog: {control_timeout: 10.0}\n    hardware:')
     )
     return path
 

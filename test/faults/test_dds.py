@@ -10,9 +10,9 @@ from cnoid_control.faults.dds import DDS_FAULTS, run_dds
 
 # A machine that is busy with other tests stalls for longer than the shipped thresholds.
 PATIENT = {
-    'watchdog.state_age': 1.0,
-    'watchdog.device_age': 1.0,
-    'watchdog.control_time': 1.0,
+    'watchdog.state_timeout': 1.0,
+    'watchdog.device_timeout': 1.0,
+    'watchdog.control_timeout': 1.0,
     'heartbeat.timeout': 2.0,
 }
 

@@ -33,7 +33,7 @@ def test_the_loop_is_the_one_that_a_user_gets(made) -> None:
     used = embedded.config.parameters
     assert used.limits == user.limits
     assert used.safe_state == user.safe_state
-    assert embedded.loop.watchdog.parameters.state_age == user.watchdog.state_age
-    assert embedded.loop.watchdog.parameters.device_age == user.watchdog.device_age
-    assert embedded.loop.watchdog.parameters.control_time == user.watchdog.control_time
+    assert embedded.loop.watchdog.parameters.state_timeout == user.watchdog.state_timeout
+    assert embedded.loop.watchdog.parameters.device_timeout == user.watchdog.device_timeout
+    assert embedded.loop.watchdog.parameters.control_timeout == user.watchdog.control_timeout
     assert embedded.loop.on_fault == 'hold'

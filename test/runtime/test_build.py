@@ -54,12 +54,12 @@ def test_the_embedded_loop_has_everything(kind: str) -> None:
     pytest.importorskip('mujoco')
     overrides = {
         'hardware.type': kind,
-        'watchdog.control_time': 0.5,
+        'watchdog.control_timeout': 0.5,
         'safe_state.effort': 'damping',
         'limits.max_effort': 100.0,
     }
     loop = make_loop(load_config('sr1_pd', overrides))
-    assert loop.watchdog.parameters.control_time == 0.5
+    assert loop.watchdog.parameters.control_timeout == 0.5
     assert loop.safe_state.parameters.effort == 'damping'
     assert loop.on_fault == 'fail'
     assert loop.hardware.is_simulated
@@ -115,7 +115,7 @@ def test_controllers_that_have_finished_are_held_on_a_robot_only() -> None:
 def test_a_controller_that_never_returns_ends_a_run() -> None:
     """The run fails with the reason, while the controller still has not returned."""
     release = threading.Event()
-    given = WatchdogParameters(control_time=0.05)
+    given = WatchdogParameters(control_timeout=0.05)
     loop = fake_loop(Torques(5, lambda: release.wait() or True), watchdog=given)
     outcome = loop.run(duration=1.0)
     assert outcome.exit == 'failed'
@@ -133,7 +133,7 @@ def test_a_pause_that_never_returns_ends_a_run() -> None:
         def pause(self) -> None:
             release.wait()
 
-    loop = fake_loop(Pausing(), watchdog=WatchdogParameters(control_time=0.05))
+    loop = fake_loop(Pausing(), watchdog=WatchdogParameters(control_timeout=0.05))
     loop.pause()
     outcome = loop.run(duration=1.0)
     assert outcome.exit == 'failed'
@@ -158,9 +158,9 @@ def test_the_time_limit_depends_on_whether_time_stands_still() -> None:
     """Patient where the robot waits; a given one is honoured; one that is too short is refused."""
     assert WatchdogParameters().control_limit(stands_still=False) == 0.02
     assert WatchdogParameters().control_limit(stands_still=True) == 10.0
-    assert WatchdogParameters(control_time=0.3).control_limit(stands_still=True) == 0.3
-    with pytest.raises(ParameterOutOfRange, match='control_time'):
-        load_config('sr1_pd', {'watchdog.control_time': 1e-4})
+    assert WatchdogParameters(control_timeout=0.3).control_limit(stands_still=True) == 0.3
+    with pytest.raises(ParameterOutOfRange, match='control_timeout'):
+        load_config('sr1_pd', {'watchdog.control_timeout': 1e-4})
 
 
 def test_wrong_faults_are_refused() -> None:
@@ -175,7 +175,7 @@ def faulty():
     mujoco = pytest.importorskip('cnoid_control.hardware.mujoco.hardware')
     from cnoid_control.runtime.build import make_robot
 
-    config = load_config('sr1_pd', {'watchdog.grace': 0.0, 'watchdog.state_age': 0.0105})
+    config = load_config('sr1_pd', {'watchdog.grace': 0.0, 'watchdog.state_timeout': 0.0105})
     body = make_robot(config.parameters.robot, config.folder)
     simulated = mujoco.MujocoHardware(body, config.hardware_parameters, config.time_step)
     loop = make_loop(config, FaultyHardware(simulated))
@@ -228,7 +228,7 @@ def test_the_command_line_gets_rid_of_a_controller_that_hangs(tmp_path: Path) ->
     config = tmp_path / 'hanging.yaml'
     config.write_text(
         '/**:\n  ros__parameters:\n    robot: {model: sr1.urdf}\n'
-        f'    controller: {path}:Hanging\n    watchdog: {{control_time: 0.2}}\n'
+        f'    controller: {path}:Hanging\n    watchdog: {{control_timeout: 0.2}}\n'
     )
     command = [sys.executable, '-m', 'cnoid_control.cli.main', 'run', str(config), '--json']
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
@@ -251,7 +251,7 @@ def test_a_robot_that_fails_in_a_take_over_ends_the_run() -> None:
                 raise HardwareError('no more')
 
     controller = Torques(5, lambda: release.wait() or True)
-    given = WatchdogParameters(control_time=0.05)
+    given = WatchdogParameters(control_timeout=0.05)
     loop = fake_loop(controller, hardware=Broken(two_joint_body()), watchdog=given)
     outcome = loop.run(duration=1.0)
     assert (outcome.exit, outcome.reason) == ('failed', 'no more')

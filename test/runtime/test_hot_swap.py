@@ -94,7 +94,7 @@ class Rig:
 
     def __init__(self, controller: SimpleController) -> None:
         # A busy machine is no fault here.
-        self.loop = fake_loop(controller, watchdog=WatchdogParameters(control_time=10.0))
+        self.loop = fake_loop(controller, watchdog=WatchdogParameters(control_timeout=10.0))
         self.hardware = self.loop.hardware
         self.swap = HotSwap(self.loop, DURATION, SafeStateParameters(kp=10.0, kd=1.0))
         self.loop.open()

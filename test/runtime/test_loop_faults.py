@@ -189,7 +189,7 @@ def test_a_controller_that_waits_for_ever_is_left_behind() -> None:
     """Another thread sends the safe command; what comes when it returns goes nowhere."""
     release = threading.Event()
     controller = Notes(3, lambda one: release.wait() or one.body.u.fill(9.0) or True)
-    loop = make_loop(controller, control_time=0.02)
+    loop = make_loop(controller, control_timeout=0.02)
     run = Run(loop)
     wait_for(lambda: loop.safe_state.is_engaged)
     run.wait_for_ticks(20)
@@ -216,7 +216,7 @@ def test_an_endless_loop_is_left_behind_too() -> None:
             controller.body.u[:] = 5.0
         return True
 
-    loop = make_loop(Scripted(3, loop_for_ever), control_time=0.02)
+    loop = make_loop(Scripted(3, loop_for_ever), control_timeout=0.02)
     run = Run(loop)
     wait_for(lambda: loop.safe_state.is_engaged)
     run.wait_for_ticks(5)
@@ -229,7 +229,7 @@ def test_an_endless_loop_is_left_behind_too() -> None:
 def test_messages_that_fail_do_not_keep_the_robot_from_its_command() -> None:
     """A take-over goes on whatever is raised by those who are told of it."""
     release = threading.Event()
-    loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_time=0.02)
+    loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_timeout=0.02)
 
     def fail(*values) -> None:
         raise ValueError('the log is gone')
@@ -249,7 +249,7 @@ def test_hangs_may_be_reported_only(action: str) -> None:
     """With a warning, or without a watch, a slow controller keeps the robot."""
     loop = make_loop(
         Scripted(3, lambda controller: time.sleep(0.1) or True),
-        control_time=0.01,
+        control_timeout=0.01,
         control_action=action,
     )
     run = Run(loop)
@@ -257,7 +257,7 @@ def test_hangs_may_be_reported_only(action: str) -> None:
     assert not run.end()
     assert not loop.safe_state.is_engaged
     assert np.all(np.array(commands(loop)) == 1.0)
-    found = ['control_time'] * (action == 'warn')
+    found = ['control_timeout'] * (action == 'warn')
     assert [trip.watch for trip in loop.watchdog.trips if trip.watch != 'late_ticks'] == found
 
 
@@ -312,7 +312,7 @@ def test_states_that_come_too_fast_do_not_make_the_robot_faster(dt: float, step:
 def test_an_emergency_stop_gets_past_a_controller_that_hangs() -> None:
     """While another thread takes the ticks with a hold, it takes the stop over too."""
     release = threading.Event()
-    loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_time=0.02)
+    loop = make_loop(Scripted(3, lambda controller: release.wait() or True), control_timeout=0.02)
     run = Run(loop)
     wait_for(lambda: loop.safe_state.is_engaged)
     assert not loop.safe_state.is_estop
@@ -327,7 +327,7 @@ def test_what_controllers_do_between_ticks_is_watched_too() -> None:
     """A method that does not return between two ticks costs its controllers the robot."""
     release = threading.Event()
     controller = Notes()
-    loop = make_loop(controller, control_time=0.02)
+    loop = make_loop(controller, control_timeout=0.02)
     ends = threading.Event()
     asked = iter([True])
 

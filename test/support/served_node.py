@@ -26,7 +26,7 @@ OPTIONS = {
     'watchdog.state_action': 'ignore',
     'watchdog.subscriber_action': 'ignore',
     'watchdog.late_action': 'ignore',
-    'watchdog.control_time': 0.2,
+    'watchdog.control_timeout': 0.2,
 }
 
 

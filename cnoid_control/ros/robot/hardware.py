@@ -158,7 +158,7 @@ class Ros2ControlHardware(Hardware):
         self._all: slice | np.ndarray = (
             slice(None) if len(self.joints) == body.num_joints else self._ids
         )
-        self._watches = {device.name: f'device_age:{device.name}' for device in body.devices}
+        self._watches = {device.name: f'device_timeout:{device.name}' for device in body.devices}
         self._source: JointStateSource | None = None
         self._q_before = body.q.copy()
         self._by_timer = parameters.trigger == 'timer'
@@ -456,7 +456,7 @@ class Ros2ControlHardware(Hardware):
         if resolved.runs_kinematics:
             body.calc_forward_kinematics(velocity=True)
         if self.watchdog is not None:
-            self.watchdog.feed('state_age')
+            self.watchdog.feed('state_timeout')
             self.watchdog.state_stamped(source.stamp * 1e-9)
 
     def _poll_devices(self) -> None:
@@ -481,7 +481,7 @@ class Ros2ControlHardware(Hardware):
         for publisher in self.command_publishers:
             publisher.send(stamp)
         if self.switch_hold.publishers:
-            fresh = self.watchdog is None or self.watchdog.is_fresh('state_age')
+            fresh = self.watchdog is None or self.watchdog.is_fresh('state_timeout')
             self.switch_hold.send(stamp, fresh, self._callbacks.is_stopped())
 
     def _log_warning(self, text: str) -> None:

@@ -128,7 +128,7 @@ def _soft_speeds(limits: JointLimits, position: np.ndarray) -> Interval:
     )
 
 
-# A limit that is smaller cannot be meant, and what cannot be meant is not obeyed.
+# A smaller limit is implausible, and is not obeyed.
 SMALLEST = 1e-6
 
 
@@ -210,7 +210,7 @@ def find_joint_limits(
 ) -> JointLimits:
     """Limits of a body's joints.
 
-    A limit of the model that cannot be meant (a speed or effort of zero, a lower position that is
+    An implausible limit of the model (a speed or effort of zero, a lower position that is
     not below the upper one, a number that is none) is left out and noted. What the configuration
     gives for a joint takes the place of the model's value; the limits for all joints only tighten.
 
@@ -310,7 +310,7 @@ def _leave_out_unusable(limits: JointLimits, body: Body) -> None:
             value = f'[{lower[joint]:g}, {upper[joint]:g}]'
             limits.notes.append(
                 f'{kind} limit {value if kind == "position" else f"{upper[joint]:g}"} of joint '
-                f'{str(names[joint])!r} cannot be meant and is left out; give one under '
+                f'{str(names[joint])!r} is implausible and left out; give one under '
                 'limits.joints'
             )
         lower[~usable] = -np.inf

@@ -27,12 +27,12 @@ CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
 def plausible_interval(
     lower: np.ndarray, upper: np.ndarray, implausible_factor: float
 ) -> Interval:
-    """Where commands may lie that can be meant; always finite, so that none other is in it.
+    """Interval of plausible commands; always finite, so that no other command is in it.
 
     Args:
         lower: lower limits of the commands.
         upper: upper limits of the commands.
-        implausible_factor: times a limit from which on they cannot be meant.
+        implausible_factor: commands beyond this multiple of a limit are rejected.
     """
     with np.errstate(invalid='ignore', over='ignore'):
         middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
@@ -127,7 +127,7 @@ class CommandGroup(abc.ABC):
             self._array[self.joints] = limited
 
     def is_plausible(self, implausible_factor: float) -> bool:
-        """Whether all commands are numbers that can be meant.
+        """Whether all commands are finite and plausible.
 
         Args:
             implausible_factor: times a limit from which on they cannot.

@@ -53,7 +53,7 @@ class LimitsParameters:
         0.5, 'speed of the way back into position limits', unit='rad/s or m/s', minimum=1e-6
     )
     max_bad_commands: int = parameter(
-        3, 'commands in a row that cannot be meant, before the controller is stopped', minimum=1
+        3, 'consecutive implausible commands before the controller is stopped', minimum=1
     )
     implausible_factor: float = parameter(
         10.0, 'times a limit from which on a command is taken for no command at all', minimum=1.0
@@ -64,7 +64,7 @@ class LimitsParameters:
 class CommandLimiter:
     """Limits the commands in a body, in place, by each joint's actuation mode.
 
-    A command that cannot be meant, because it is not a number or far beyond every limit, is never
+    An implausible command, one that is non-finite or far beyond every limit, is never
     passed on: where there is one, the whole command of the tick is replaced by the last one, and
     counted; where there are too many in a row, by one without velocity and effort.
 

@@ -12,7 +12,7 @@ from cnoid_control.parameters import parameter
 from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.safe_command import SafeCommand
 
-# Largest gain, and longest time [s], that can be meant.
+# Largest plausible gain, and longest plausible time [s].
 MAX_GAIN = 1e9
 MAX_TIME = 3600.0
 
@@ -50,14 +50,14 @@ class SafeStateParameters:
         minimum=0.1,
         maximum=MAX_GAIN,
     )
-    ramp: float = parameter(
+    effort_fade_time: float = parameter(
         0.5,
         'time in which efforts fade when states are no longer known',
         unit='s',
         minimum=0.0,
         maximum=MAX_TIME,
     )
-    takeover: float = parameter(
+    resume_blend_time: float = parameter(
         0.5,
         'time in which a controller takes over after a reset',
         unit='s',
@@ -116,10 +116,16 @@ class SafeState:
         self._commands = Commands.of(body)
         given = parameters
         self._safe = SafeCommand(
-            body, time_step, given.kp, given.kd, given.frequency, given.ramp, effort_limits
+            body,
+            time_step,
+            given.kp,
+            given.kd,
+            given.frequency,
+            given.effort_fade_time,
+            effort_limits,
         )
         self._has_no_subscriber = False
-        self._takeover_time = parameters.takeover
+        self._takeover_time = parameters.resume_blend_time
 
     @property
     def is_handing_over(self) -> bool:
@@ -167,7 +173,7 @@ class SafeState:
         self._takeover_time = 0.0
         self._safe.capture(self.parameters.effort)
         self.is_engaged = False
-        self.is_active = self.parameters.takeover > 0.0
+        self.is_active = self.parameters.resume_blend_time > 0.0
         return True
 
     def apply(self, dt: float, fresh: bool = True) -> None:
@@ -185,10 +191,10 @@ class SafeState:
             self._safe.write_gains(1.0)
             return
         self._takeover_time += dt
-        weight = 1.0 - smooth(min(1.0, self._takeover_time / self.parameters.takeover))
+        weight = 1.0 - smooth(min(1.0, self._takeover_time / self.parameters.resume_blend_time))
         self._commands.blend(safe, weight)
         self._safe.write_gains(weight)
-        self.is_active = self._takeover_time < self.parameters.takeover
+        self.is_active = self._takeover_time < self.parameters.resume_blend_time
 
 
 def smooth(part: float) -> float:

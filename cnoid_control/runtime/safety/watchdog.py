@@ -37,20 +37,20 @@ class WatchdogParameters:
         minimum=0.0,
         maximum=MAX_TIME,
     )
-    state_age: float = parameter(
+    state_timeout: float = parameter(
         0.05, 'age of the joint states', unit='s', minimum=0.0, maximum=MAX_TIME
     )
     state_action: str = parameter('safe', 'when joint states are too old', choices=ACTIONS)
-    device_age: float = parameter(
+    device_timeout: float = parameter(
         0.2, 'age of a device in use', unit='s', minimum=0.0, maximum=MAX_TIME
     )
-    device_ages: dict[str, float] = parameter(
+    device_timeouts: dict[str, float] = parameter(
         {}, 'ages of devices by name, instead', minimum=0.0, maximum=MAX_TIME
     )
     device_action: str = parameter('safe', 'when a device is too old', choices=ACTIONS)
     late_ticks: int = parameter(20, 'ticks in a row that took longer than a period', minimum=1)
     late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
-    control_time: float = parameter(
+    control_timeout: float = parameter(
         0.0,
         'time limit of control(); 0 for 0.02 s where the robot goes on meanwhile, and 10 s where '
         'its time stands still: simulated without --real-time, or in lock-step',
@@ -67,7 +67,7 @@ class WatchdogParameters:
         maximum=MAX_TIME,
     )
     time_jump_action: str = parameter('safe', 'when time jumps', choices=ACTIONS)
-    subscriber_time: float = parameter(
+    subscriber_timeout: float = parameter(
         0.5,
         'time without anybody who receives the commands',
         unit='s',
@@ -85,10 +85,10 @@ class WatchdogParameters:
         Raises:
             ParameterOutOfRange: it is shorter than a millisecond.
         """
-        if 0.0 < self.control_time < SHORTEST_CONTROL_TIME:
+        if 0.0 < self.control_timeout < SHORTEST_CONTROL_TIME:
             raise ParameterOutOfRange(
-                'watchdog.control_time',
-                self.control_time,
+                'watchdog.control_timeout',
+                self.control_timeout,
                 f'it must be 0, or at least {SHORTEST_CONTROL_TIME:g}',
             )
 
@@ -98,7 +98,7 @@ class WatchdogParameters:
         Args:
             stands_still: whether the robot's time stands still meanwhile.
         """
-        return self.control_time or (PATIENT_CONTROL_TIME if stands_still else CONTROL_TIME)
+        return self.control_timeout or (PATIENT_CONTROL_TIME if stands_still else CONTROL_TIME)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Trip:
     """A watch that found something wrong.
 
     Attributes:
-        watch: name of the watch: `state_age`, `device_age:GYRO`, `control_time`, ...
+        watch: name of the watch: `state_timeout`, `device_timeout:GYRO`, `control_timeout`, ...
         action: what follows: `warn`, `safe` or `estop`.
         message: one sentence with the value and the threshold.
         time: when, on the steady clock [s].
@@ -189,41 +189,41 @@ class Watchdog:
             return
         if hardware.waits_for_commands and not hardware.is_simulated:
             patience, action = hardware.state_timeout, self.parameters.state_action
-            self.watch_age('state_age', 'joint states', patience, action)
+            self.watch_age('state_timeout', 'joint states', patience, action)
             return
         self.watch_states()
         if subscribers:
             self.watch_subscribers()
 
     def watch_states(self) -> None:
-        """Watch the age of joint states as configured; feed 'state_age'."""
+        """Watch the age of joint states as configured; feed 'state_timeout'."""
         given = self.parameters
-        self.watch_age('state_age', 'joint states', given.state_age, given.state_action)
+        self.watch_age('state_timeout', 'joint states', given.state_timeout, given.state_action)
 
     def watch_devices(self, devices: Collection[str]) -> None:
-        """Watch the ages of these devices as configured, and of no others; feed 'device_age:NAME'.
+        """Watch these devices as configured, and no others; feed 'device_timeout:NAME'.
 
         From any thread; a device that was not watched before counts as fresh.
         """
         given = self.parameters
-        wanted = {f'device_age:{device}': device for device in sorted(devices)}
-        for watch in [name for name in self._ages if name.startswith('device_age:')]:
+        wanted = {f'device_timeout:{device}': device for device in sorted(devices)}
+        for watch in [name for name in self._ages if name.startswith('device_timeout:')]:
             if watch not in wanted:
                 self._ages = {name: age for name, age in self._ages.items() if name != watch}
                 self._bad.discard(watch)
         for watch, device in wanted.items():
             if watch not in self._ages:
                 self._fed[watch] = self._clock()
-                threshold = given.device_ages.get(device, given.device_age)
+                threshold = given.device_timeouts.get(device, given.device_timeout)
                 self.watch_age(watch, f'device {device!r}', threshold, given.device_action)
 
     def watch_subscribers(self) -> None:
         """Watch that somebody receives the commands, as told by `subscribers_found`."""
         given = self.parameters
         self.watch_age(
-            'subscriber_time',
+            'subscriber_timeout',
             'subscription to commands',
-            given.subscriber_time,
+            given.subscriber_timeout,
             given.subscriber_action,
         )
 
@@ -274,9 +274,9 @@ class Watchdog:
         Who has not looked for a while does not know that nobody did: only what was seen counts.
         """
         now = self._clock()
-        self._looked['subscriber_time'] = now
+        self._looked['subscriber_timeout'] = now
         if receive:
-            self._fed['subscriber_time'] = now
+            self._fed['subscriber_timeout'] = now
 
     def publishers_found(self, topic: str, count: int) -> None:
         """Say how many publish the joint states."""

@@ -35,7 +35,7 @@ class Robot:
         self.body = hardware.body
         host = ControllerHost([managed], hardware.body, DT)
         # A busy machine is no fault here.
-        self.loop = wire_loop(hardware, host, watchdog=WatchdogParameters(control_time=10.0))
+        self.loop = wire_loop(hardware, host, watchdog=WatchdogParameters(control_timeout=10.0))
         self._runner = threading.Thread(target=self.loop.run, kwargs={'real_time': True})
         self._runner.start()
         assert spin_until(lambda: self.loop.tick > 0)

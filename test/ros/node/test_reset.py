@@ -15,8 +15,8 @@ FREE = ('-p', 'pacing:=free', '-p', 'realtime_priority:=0')
 # A busy machine is no fault here.
 PATIENT = (
     *('-p', 'hardware.ros2_control.lock_step:=false', '-p', 'realtime_priority:=0'),
-    *('-p', 'watchdog.state_age:=1.0', '-p', 'watchdog.grace:=0.0'),
-    *('-p', 'watchdog.control_time:=5.0', '-p', 'watchdog.subscriber_time:=60.0'),
+    *('-p', 'watchdog.state_timeout:=1.0', '-p', 'watchdog.grace:=0.0'),
+    *('-p', 'watchdog.control_timeout:=5.0', '-p', 'watchdog.subscriber_timeout:=60.0'),
 )
 
 

@@ -11,9 +11,9 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 
 # In lock-step the robot waits, so a machine that is busy with other things is no hazard.
-LOCK_STEP = ['-p', 'hardware.ros2_control.lock_step:=true', '-p', 'watchdog.control_time:=5.0']
-LOCK_STEP += ['-p', 'watchdog.subscriber_time:=30.0', '-p', 'watchdog.state_age:=10.0']
-LOCK_STEP += ['-p', 'watchdog.device_age:=10.0']
+LOCK_STEP = ['-p', 'hardware.ros2_control.lock_step:=true', '-p', 'watchdog.control_timeout:=5.0']
+LOCK_STEP += ['-p', 'watchdog.subscriber_timeout:=30.0', '-p', 'watchdog.state_timeout:=10.0']
+LOCK_STEP += ['-p', 'watchdog.device_timeout:=10.0']
 FREE_RUNNING = ['-p', 'pacing:=lockstep', '-p', 'real_time_factor:=0.0']
 
 

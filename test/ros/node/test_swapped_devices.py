@@ -30,7 +30,7 @@ def test_devices_of_the_new_controllers_are_watched(rig):
         *('-p', 'hardware.ros2_control.lock_step:=false', '-p', 'realtime_priority:=0'),
         *('-p', 'rate:=10.0', '-p', "hardware.ros2_control.controller_manager:=''"),
         *('-p', 'watchdog.subscriber_action:=ignore', '-p', 'watchdog.state_action:=ignore'),
-        *('-p', 'watchdog.device_age:=1.0', '-p', 'watchdog.grace:=0.0'),
+        *('-p', 'watchdog.device_timeout:=1.0', '-p', 'watchdog.grace:=0.0'),
     )
     assert rig.spin_until(lambda: 'activate: done' in rig.log, timeout=60.0), rig.log
     assert rig.set(controller=f'{CONTROLLERS}:Balanced') == (True, ''), rig.log

@@ -56,7 +56,7 @@ def make_loop(fallback: Constant) -> ControlLoop:
         Constant(1.0),
         hardware=hardware,
         on_fault='hold',
-        safe_state=SafeStateParameters(effort='zero', takeover=0.02),
+        safe_state=SafeStateParameters(effort='zero', resume_blend_time=0.02),
         make_fallback=lambda: ControllerHost([managed], hardware.body, 0.002, io.StringIO()),
     )
     loop.open()

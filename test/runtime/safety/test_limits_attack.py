@@ -98,8 +98,11 @@ def test_a_limit_that_is_given_is_never_left_out(given: dict[str, float]) -> Non
 @pytest.mark.parametrize(
     ('schema', 'key'),
     [
-        *[(WatchdogParameters, key) for key in ('grace', 'state_age', 'device_age', 'time_jump')],
-        *[(WatchdogParameters, key) for key in ('control_time', 'subscriber_time')],
+        *[
+            (WatchdogParameters, key)
+            for key in ('grace', 'state_timeout', 'device_timeout', 'time_jump')
+        ],
+        *[(WatchdogParameters, key) for key in ('control_timeout', 'subscriber_timeout')],
         *[(SafeStateParameters, key) for key in ('kp', 'kd', 'frequency', 'ramp', 'takeover')],
     ],
 )

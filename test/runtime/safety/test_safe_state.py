@@ -90,7 +90,7 @@ def test_position_holds_and_velocity_is_zero(mode: StateFlag) -> None:
 def test_effort_holds_then_fades() -> None:
     """Efforts are a spring and a damper on fresh states, and fade linearly on old ones."""
     body = make_body(StateFlag.JOINT_EFFORT)
-    parameters = SafeStateParameters(kp=100.0, kd=[1.0, 2.0, 3.0], ramp=0.1)
+    parameters = SafeStateParameters(kp=100.0, kd=[1.0, 2.0, 3.0], effort_fade_time=0.1)
     safe = SafeState(body, parameters, DT)
     safe.enter('because')
     body.q[:] += [0.01, 0.02, 0.0]
@@ -138,7 +138,7 @@ def test_it_is_latched_and_keeps_its_first_reason() -> None:
 def test_reset_takes_over_with_a_ramp_from_the_measured_state() -> None:
     """After a reset the commands go from the measured posture to the controller's, smoothly."""
     body = make_body(StateFlag.JOINT_DISPLACEMENT)
-    safe = SafeState(body, SafeStateParameters(takeover=0.1), DT)
+    safe = SafeState(body, SafeStateParameters(resume_blend_time=0.1), DT)
     safe.enter('because')
     body.q[:] = [1.0, 1.0, 1.0]
     safe.reset()
@@ -184,7 +184,7 @@ def test_pid_actuators_hold_damp_or_let_go(effort: str, stiff: int, damped: int)
     body = make_body(StateFlag.JOINT_PID)
     body.kp[:], body.ki[:], body.kd[:], body.u[:] = 70.0, 5.0, 3.0, 11.0
     body.q_target[:] = 9.0
-    parameters = SafeStateParameters(effort=effort, takeover=0.1)
+    parameters = SafeStateParameters(effort=effort, resume_blend_time=0.1)
     state = SafeState(body, parameters, DT)
     state.enter('test')
     state.apply(DT)
@@ -222,7 +222,11 @@ def test_bodies_without_joints_or_mass_can_be_held() -> None:
 def test_what_was_sent_last_fades_where_states_are_missing() -> None:
     """Entered without fresh states, efforts fade from those of the last tick, each time anew."""
     body = make_body(StateFlag.JOINT_EFFORT)
-    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, ramp=0.1, takeover=0.0), DT)
+    safe = SafeState(
+        body,
+        SafeStateParameters(kp=100.0, kd=1.0, effort_fade_time=0.1, resume_blend_time=0.0),
+        DT,
+    )
     for sent in ([5.0, -6.0, 7.0], [-1.0, 2.0, 0.0]):
         body.u[:] = sent
         safe.enter('no states')
@@ -236,7 +240,7 @@ def test_what_was_sent_last_fades_where_states_are_missing() -> None:
 def test_states_that_come_back_are_held_where_the_robot_is_then() -> None:
     """A robot that has moved while nothing was known of it is not pulled back."""
     body = make_body(StateFlag.JOINT_EFFORT)
-    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, ramp=0.1), DT)
+    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, effort_fade_time=0.1), DT)
     safe.enter('no states')
     safe.apply(DT, fresh=False)
     body.q[:] += 1.0
@@ -252,7 +256,7 @@ def test_states_that_come_back_are_held_where_the_robot_is_then() -> None:
 def test_nobody_who_takes_the_commands_up_again_is_made_to_jump() -> None:
     """Unheard, positions follow the measured ones and efforts fade, on fresh states too."""
     body = make_body(StateFlag.JOINT_EFFORT)
-    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, ramp=0.1), DT)
+    safe = SafeState(body, SafeStateParameters(kp=100.0, kd=1.0, effort_fade_time=0.1), DT)
     body.u[:] = [1.0, 2.0, 3.0]
     safe.enter('paused')
     safe.enter('nobody listens', no_subscriber=True)

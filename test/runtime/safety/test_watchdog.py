@@ -33,20 +33,20 @@ def make(clock: Clock, **values: object) -> tuple[Watchdog, list[Trip]]:
 
 def test_old_joint_states_trip_once_until_they_are_well_again(clock: Clock) -> None:
     """An age above the threshold is reported once; after recovery it is found anew."""
-    dog, reported = make(clock, state_age=0.01)
+    dog, reported = make(clock, state_timeout=0.01)
     dog.watch_states()
     dog.start()
     clock.now += 0.0099
     assert dog.check() is None
-    assert dog.is_fresh('state_age')
+    assert dog.is_fresh('state_timeout')
     clock.now += 0.001
     trip = dog.check()
     assert trip is not None
-    assert (trip.watch, trip.action) == ('state_age', 'safe')
+    assert (trip.watch, trip.action) == ('state_timeout', 'safe')
     assert trip.message == 'no joint states for 10.9 ms (limit 10 ms)'
-    assert not dog.is_fresh('state_age')
+    assert not dog.is_fresh('state_timeout')
     assert dog.check() is None
-    dog.feed('state_age')
+    dog.feed('state_timeout')
     assert dog.check() is None
     clock.now += 0.02
     assert dog.check() is not None
@@ -55,7 +55,7 @@ def test_old_joint_states_trip_once_until_they_are_well_again(clock: Clock) -> N
 
 def test_grace_covers_the_start(clock: Clock) -> None:
     """Nothing is too old before the grace is over."""
-    dog, _ = make(clock, state_age=0.01, grace=1.0)
+    dog, _ = make(clock, state_timeout=0.01, grace=1.0)
     dog.watch_states()
     dog.start()
     clock.now += 0.99
@@ -66,22 +66,22 @@ def test_grace_covers_the_start(clock: Clock) -> None:
 
 def test_devices_have_thresholds_of_their_own(clock: Clock) -> None:
     """Each device is watched by itself, by its own threshold where given."""
-    dog, _ = make(clock, device_age=0.1, device_ages={'GYRO': 0.01}, device_action='warn')
+    dog, _ = make(clock, device_timeout=0.1, device_timeouts={'GYRO': 0.01}, device_action='warn')
     dog.watch_devices({'GYRO', 'FORCE'})
     dog.start()
     clock.now += 0.05
     trip = dog.check()
     assert trip is not None
-    assert (trip.watch, trip.action) == ('device_age:GYRO', 'warn')
+    assert (trip.watch, trip.action) == ('device_timeout:GYRO', 'warn')
     clock.now += 0.06
     trip = dog.check()
     assert trip is not None
-    assert trip.watch == 'device_age:FORCE'
+    assert trip.watch == 'device_timeout:FORCE'
 
 
 def test_nobody_receives_only_where_that_was_seen(clock: Clock) -> None:
     """Who could not look for a while has seen nothing; looks in vain for too long are enough."""
-    dog, _ = make(clock, subscriber_time=0.5)
+    dog, _ = make(clock, subscriber_timeout=0.5)
     dog.watch_subscribers()
     dog.start()
     dog.subscribers_found(True)
@@ -115,7 +115,11 @@ def test_the_gravest_finding_is_returned(clock: Clock) -> None:
     assert trip is not None
     assert trip.action == 'estop'
     assert "'effort_controller'" in trip.message
-    assert {found.watch for found in reported} == {'device_age:GYRO', 'state_age', 'deactivated'}
+    assert {found.watch for found in reported} == {
+        'device_timeout:GYRO',
+        'state_timeout',
+        'deactivated',
+    }
     assert [found.watch for found in dog.trips] == [found.watch for found in reported]
 
 
@@ -186,47 +190,47 @@ def test_wrong_actions_are_refused() -> None:
 
 def test_a_state_that_comes_too_late_is_found_though_nobody_looked(clock: Clock) -> None:
     """A loop that was stopped itself finds a fresh state when it goes on, and still knows."""
-    dog, _ = make(clock, state_age=0.01)
+    dog, _ = make(clock, state_timeout=0.01)
     dog.watch_states()
     dog.start()
     clock.now += 0.3
-    dog.feed('state_age')
+    dog.feed('state_timeout')
     trip = dog.check()
     assert trip is not None
     assert trip.message == 'no joint states for 300 ms (limit 10 ms)'
-    dog.feed('state_age')
+    dog.feed('state_timeout')
     assert dog.check() is None
 
 
 def test_what_is_too_old_now_can_be_asked_for(clock: Clock) -> None:
     """Whatever was found before, and in the grace too."""
-    dog, _ = make(clock, state_age=0.01, device_age=0.02, grace=5.0)
+    dog, _ = make(clock, state_timeout=0.01, device_timeout=0.02, grace=5.0)
     dog.watch_states()
     dog.watch_devices({'GYRO'})
     dog.start()
     clock.now += 0.015
     assert dog.too_old() == ['no joint states for 15 ms (limit 10 ms)']
-    dog.feed('state_age')
+    dog.feed('state_timeout')
     assert dog.too_old() == []
 
 
 def test_the_watched_devices_can_be_exchanged(clock: Clock) -> None:
     """A device that is watched anew counts as fresh, one that is not watched any more is not."""
-    dog, _ = make(clock, device_age=0.01)
+    dog, _ = make(clock, device_timeout=0.01)
     dog.watch_states()
     dog.watch_devices({'GYRO', 'FORCE'})
     dog.start()
     clock.now += 0.008
-    dog.feed('state_age')
-    dog.feed('device_age:GYRO')
+    dog.feed('state_timeout')
+    dog.feed('device_timeout:GYRO')
     dog.watch_devices({'GYRO', 'CAMERA'})
     clock.now += 0.008
     assert dog.check() is None
-    dog.feed('device_age:GYRO')
+    dog.feed('device_timeout:GYRO')
     clock.now += 0.003
     trip = dog.check()
     assert trip is not None
-    assert trip.watch == 'device_age:CAMERA'
+    assert trip.watch == 'device_timeout:CAMERA'
 
 
 def test_watches_may_change_while_they_are_gone_through(clock: Clock) -> None:
@@ -240,4 +244,4 @@ def test_watches_may_change_while_they_are_gone_through(clock: Clock) -> None:
     clock.now += 10.0
     found = guard.check()
     assert found is not None
-    assert found.watch == 'state_age'
+    assert found.watch == 'state_timeout'
