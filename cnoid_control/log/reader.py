@@ -1,4 +1,4 @@
-"""MCAP reader."""
+"""Reader of MCAP files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LogFile:
     """Messages and metadata of a log, all in memory.
 
     The records are walked through directly, which takes a tenth of the time that a general reader
-    needs. A file that ends in mid record, as after a crash, is read up to there.
+    needs. A file that ends within a record, as after a crash, is read up to there.
 
     Attributes:
         path: the file.
@@ -48,7 +48,7 @@ class LogFile:
             metadata_only: whether to leave the messages out.
 
         Raises:
-            LogError: it is no MCAP file, or is damaged.
+            LogError: it is not an MCAP file, or is damaged.
         """
         self.path = Path(path)
         self.metadata: dict[str, dict[str, str]] = {}
@@ -148,7 +148,7 @@ class LogFile:
 
 
 def _records(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
-    """Supervisor code and content of one record after the other, as far as they are complete."""
+    """Opcode and content of one record after the other, as far as they are complete."""
     head, end = RECORD_HEAD, len(data)
     while start + head.size <= end:
         opcode, length = head.unpack_from(data, start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from rclpy.serialization import deserialize_message
@@ -26,26 +27,19 @@ def read_message(data: bytes, kind: type) -> Any:
         return None
 
 
-class TypedDecoder:
-    """Deserializes messages of one type by rclpy, after a check of all sizes in them.
+def typed_decoder(type_name: str) -> Callable[[bytes], Any]:
+    """Function that makes messages of a type out of bytes, by rclpy.
 
-    Attributes:
-        type_name: ROS type, 'package/msg/Type'.
+    It raises MalformedMessage where the bytes are not such a message.
     """
+    kind = message_class(type_name)
 
-    def __init__(self, type_name: str) -> None:
-        self.type_name = type_name
-        self._class = message_class(type_name)
-
-    def decode(self, data: bytes) -> Any:
-        """Message out of its bytes.
-
-        Raises:
-            MalformedMessage: the bytes are not such a message.
-        """
-        # A size that is beyond the message's end must not be allocated.
-        MessagePlaces(self.type_name, data)
-        message = read_message(data, self._class)
+    def decode(data: bytes) -> Any:
+        # Nothing may be allocated for a size that is beyond the message's end.
+        MessagePlaces(type_name, data)
+        message = read_message(data, kind)
         if message is None:
-            raise MalformedMessage(f'{len(data)} bytes are not a {self.type_name}')
+            raise MalformedMessage(f'{len(data)} bytes are not a {type_name}')
         return message
+
+    return decode

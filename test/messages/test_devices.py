@@ -17,11 +17,18 @@ from cnoid_control.body.devices import (
     RangeSensor,
 )
 from cnoid_control.body.devices import Imu as ImuDevice
+from cnoid_control.body.devices.base import Device
+from cnoid_control.log.device_messages import MeasurementCodec
+from cnoid_control.messages import devices
 from cnoid_control.messages.cdr import MessagePlaces, parse_message, read_stamp
 from cnoid_control.messages.devices import (
     DEVICE_KINDS,
     IMAGE,
     POINTS,
+    VECTOR,
+    DeviceKind,
+    MeasuredField,
+    NumbersMessage,
     decode_image,
     decode_points,
     default_topic,
@@ -29,7 +36,8 @@ from cnoid_control.messages.devices import (
 )
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import StampedNumbers
-from cnoid_control.ros.message_types import TypedDecoder
+from cnoid_control.ros.message_types import typed_decoder
+from cnoid_control.ros.robot.device_readers import message_decoder
 
 rng = np.random.default_rng(3)
 
@@ -76,19 +84,12 @@ def cloud():
 def read(device, message, index=0):
     """Read a message into a device by the table, from its bytes."""
     entry = kind_of(device).messages[index]
-    decoder = TypedDecoder(entry.schema)
-    if entry.schema in (IMU, WRENCH):
-        decoder = StampedNumbers(entry.schema)
-    decoded = decoder.decode(serialize_message(message))
-    return entry.read(device, decoder if decoded is None else decoded)
-
-
-IMU, WRENCH = 'sensor_msgs/msg/Imu', 'geometry_msgs/msg/WrenchStamped'
+    return entry.read(device, message_decoder(entry)(serialize_message(message)))
 
 
 def test_imu_has_the_typed_values():
     """Quaternion, rate and acceleration, and the frame may change its name."""
-    numbers = StampedNumbers(IMU)
+    numbers = StampedNumbers('sensor_msgs/msg/Imu')
     for frame in ('imu_link', 'imu', '', 'another_link', 'another_link'):
         message = imu()
         message.header.frame_id = frame
@@ -221,4 +222,38 @@ def test_sizes_beyond_the_end_are_refused_before_anything_is_allocated():
     at = MessagePlaces('sensor_msgs/msg/LaserScan', bytes(data)).counts['ranges']
     data[at : at + 4] = b'\xff' * 4
     with pytest.raises(MalformedMessage, match='bytes where'):
-        TypedDecoder('sensor_msgs/msg/LaserScan').decode(bytes(data))
+        typed_decoder('sensor_msgs/msg/LaserScan')(bytes(data))
+
+
+class Thermometer(Device):
+    """A kind of device that the table does not have."""
+
+    measured_fields = ('temperatures',)
+    state_fields = (*Device.state_fields, *measured_fields)
+
+    def __init__(self, name):
+        """Read zero at three places."""
+        super().__init__(name)
+        self.temperatures = np.zeros(3)
+
+
+def test_a_row_in_the_table_is_all_that_messages_need(monkeypatch):
+    """A device of a new kind is written, read and recorded by its row."""
+    device = Thermometer('stove')
+    times = np.array([5_000_000_006], np.uint64)
+    rows = np.array([[1.0, 2.0, 3.0]])
+    assert kind_of(device) is None
+    unknown = MeasurementCodec(device)
+    assert unknown.layout.schema == 'std_msgs/msg/Float64MultiArray'
+    np.testing.assert_array_equal(unknown.decode(unknown.encode(rows, times)), rows)
+    message = NumbersMessage(VECTOR, (MeasuredField('temperatures', 'vector'),), {})
+    kind = DeviceKind(Thermometer, '{name}/heat', (message,), (message,))
+    monkeypatch.setattr(devices, 'DEVICE_KINDS', (*DEVICE_KINDS, kind))
+    assert default_topic(device) == 'stove/heat'
+    codec = MeasurementCodec(device)
+    assert codec.layout.schema == VECTOR
+    recorded = codec.encode(rows, times)
+    np.testing.assert_array_equal(codec.decode(recorded), rows)
+    assert read_stamp(recorded[0].tobytes()) == times[0]
+    assert message.read(device, message_decoder(message)(recorded[0].tobytes()))
+    np.testing.assert_array_equal(device.temperatures, rows[0])

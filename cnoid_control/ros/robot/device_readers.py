@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 import time
 from collections.abc import Callable, Collection
 from typing import Any
@@ -19,7 +20,7 @@ from cnoid_control.messages.devices import DataMessage, NumbersMessage, default_
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import ODOMETRY, StampedNumbers
 from cnoid_control.ros.exceptions import MissingChannel, WrongTopicType
-from cnoid_control.ros.message_types import TypedDecoder, message_class
+from cnoid_control.ros.message_types import message_class, typed_decoder
 from cnoid_control.ros.raw_dds import RawSubscription, open_subscription
 
 # It matches every writer; only the newest message counts.
@@ -125,7 +126,7 @@ class TopicReader(abc.ABC):
 def message_decoder(message: NumbersMessage | DataMessage) -> Callable[[bytes], Any]:
     """Function that reads serialized messages for a device."""
     if isinstance(message, DataMessage):
-        return TypedDecoder(message.schema).decode
+        return typed_decoder(message.schema)
     numbers = StampedNumbers(message.schema)
 
     def decode(data: bytes) -> StampedNumbers:
@@ -266,7 +267,7 @@ class OdometryReader(TopicReader):
             public: use only public calls of rclpy.
         """
         self._root = body.root_link
-        decode = TypedDecoder(ODOMETRY).decode
+        decode = typed_decoder(ODOMETRY)
         super().__init__(node, 'the root', topic, ODOMETRY, decode, lock_step, public)
 
     def _apply(self, message: Any) -> str:
@@ -274,7 +275,7 @@ class OdometryReader(TopicReader):
         pose, twist = message.pose.pose, message.twist.twist
         position, turn = _vector(pose.position), pose.orientation
         quaternion = np.array([turn.x, turn.y, turn.z, turn.w])
-        length = np.linalg.norm(quaternion)
+        length = math.hypot(*quaternion)
         if not (np.isfinite(position).all() and abs(length - 1.0) < 0.1):
             return 'has a pose that is non-finite or no unit quaternion'
         R = pin.Quaternion(quaternion / length).toRotationMatrix()

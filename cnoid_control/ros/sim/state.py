@@ -1,4 +1,4 @@
-"""What the simulated robot publishes in every tick."""
+"""Publishers of a simulated robot: joint states, root pose, clock."""
 
 from __future__ import annotations
 
