@@ -258,7 +258,7 @@ def load_config(
         passed_over: keys of the file that are for others.
 
     Raises:
-        SharedFileNotFound: there is no such file.
+        CnoidControlError: there is no such file.
         InvalidConfigFile: it is no parameter file.
         ParameterError: a value is unknown, missing, of the wrong type or out of range.
     """
@@ -276,7 +276,7 @@ def find_config(name: str | Path) -> Path:
     then in the package's config/.
 
     Raises:
-        SharedFileNotFound: there is no such file.
+        CnoidControlError: there is no such file.
     """
     path = Path(name)
     here = (Path(f'{name}.yaml'), Path('config', f'{name}.yaml'), path / f'{path.name}.yaml')
