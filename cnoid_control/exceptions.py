@@ -16,12 +16,12 @@ def choices(names: Iterable[object]) -> str:
 
 
 def safe_str(value: object, to_text: Callable[[object], str] = str) -> str:
-    """Text of something that a controller has made, whatever its own methods do."""
+    """Text of an object of a controller, even if its own `__str__` raises."""
     try:
         return f'{to_text(value)}'
     except BaseException:
-        # Ctrl-C, too: what is put into words here ends the run already.
-        return f'({type(value).__name__} that cannot be put into words)'
+        # Ctrl-C, too: the text is for a message about a run that is ending already.
+        return f'<unprintable {type(value).__name__}>'
 
 
 def describe(error: BaseException) -> str:

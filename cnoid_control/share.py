@@ -11,21 +11,6 @@ NAME = 'cnoid_control'
 FOLDERS = ('config', 'launch', 'motion', 'security', 'urdf')
 
 
-class SharedFileNotFound(CnoidControlError):
-    """A name that is neither a file nor one of the package's shared files.
-
-    Attributes:
-        name: what was looked for.
-        known: the shared files that there are.
-    """
-
-    def __init__(self, name: str, folder: Path, known: list[str]) -> None:
-        """State what was looked for and what there is."""
-        self.name = name
-        self.known = known
-        super().__init__(f'{name!r} is neither a file nor in {folder}; {choices(known)}')
-
-
 @lru_cache(maxsize=1)
 def share_folder() -> Path:
     """Folder that holds config/, launch/, motion/ and urdf/.
@@ -54,7 +39,7 @@ def shared_file(folder: str, name: str | Path, suffix: str = '') -> Path:
         suffix: ending that may be left out of the name, such as '.yaml'.
 
     Raises:
-        SharedFileNotFound: there is no such file.
+        CnoidControlError: there is no such file; the message lists those that exist.
     """
     if Path(name).is_file():
         return Path(name)
@@ -63,4 +48,5 @@ def shared_file(folder: str, name: str | Path, suffix: str = '') -> Path:
         if candidate.is_file():
             return candidate
     files = (path for path in shared.rglob(f'*{suffix}') if path.is_file())
-    raise SharedFileNotFound(str(name), shared, sorted(str(f.relative_to(shared)) for f in files))
+    known = choices(sorted(str(path.relative_to(shared)) for path in files))
+    raise CnoidControlError(f'{str(name)!r} is neither a file nor in {shared}; {known}')

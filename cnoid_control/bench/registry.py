@@ -10,19 +10,11 @@ from cnoid_control.bench.row import BenchRow, MetricRow
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
-class UnknownBenchRow(CnoidControlError):
-    """A row that does not exist."""
-
-    def __init__(self, name: str, known: list[str]) -> None:
-        """Name the row and those that exist."""
-        super().__init__(f'unknown row {name!r}; {choices(known)}')
-
-
 def bench_rows(names: list[str] | None = None) -> list[BenchRow | MetricRow]:
     """Rows by name; all of them where none is named.
 
     Raises:
-        UnknownBenchRow: a name is not that of a row.
+        CnoidControlError: a name is not that of a row.
     """
     rows: dict[str, BenchRow | MetricRow] = {}
     for module in sorted(pkgutil.iter_modules(cnoid_control.bench.__path__), key=lambda m: m.name):
@@ -31,5 +23,5 @@ def bench_rows(names: list[str] | None = None) -> list[BenchRow | MetricRow]:
             rows |= {row.name: row for row in found.ROWS}
     for name in names or ():
         if name not in rows:
-            raise UnknownBenchRow(name, list(rows))
+            raise CnoidControlError(f'unknown row {name!r}; {choices(rows)}')
     return [rows[name] for name in names] if names else list(rows.values())

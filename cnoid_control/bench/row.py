@@ -48,6 +48,25 @@ class BenchRow:
 
 
 @dataclass(frozen=True)
+class FailedRow:
+    """A row that could not be measured.
+
+    Attributes:
+        name, subject, reference: as in the row.
+        reason: class and message of the exception.
+    """
+
+    name: str
+    subject: str
+    reference: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class FigureResult:
     """What a figure came to.
 

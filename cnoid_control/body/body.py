@@ -12,13 +12,7 @@ import pinocchio as pin
 
 from cnoid_control.body.description import BodyDescription, JointType, LinkDescription
 from cnoid_control.body.devices.base import Device, DeviceList
-from cnoid_control.body.exceptions import (
-    DuplicateName,
-    UnknownJoint,
-    UnknownJointGroup,
-    UnknownLink,
-    WrongArraySize,
-)
+from cnoid_control.body.exceptions import ModelError, UnknownJoint, UnknownLink, duplicate_name
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV, KinematicTree
 from cnoid_control.body.link import Link
@@ -51,13 +45,18 @@ def _joint_array(name: str) -> Any:
         try:
             numbers = np.asarray(value, dtype=float)
         except (TypeError, ValueError) as error:
-            raise WrongArraySize(name, array.shape, value) from error
+            raise _wrong_array(name, array.shape, value) from error
         if value is None or numbers.shape not in ((), array.shape):
-            raise WrongArraySize(name, array.shape, value)
+            raise _wrong_array(name, array.shape, value)
         array[:] = numbers
 
     # attrgetter is quicker than a function: controllers read these in every step.
     return property(attrgetter(f'_{name}'), put)
+
+
+def _wrong_array(name: str, shape: tuple[int, ...], value: object) -> ValueError:
+    given = np.shape(value) if isinstance(value, np.ndarray) else repr(value)[:80]
+    return ValueError(f'body.{name} has shape {shape} and takes one number per joint, got {given}')
 
 
 def cross(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -321,21 +320,23 @@ class Body:
         """Joint group by its name; 'all' has all joints with an id, in the order of their ids.
 
         Raises:
-            UnknownJointGroup: there is none.
+            ModelError: there is none.
         """
         if name not in self.joint_groups:
-            raise UnknownJointGroup(name, self.joint_groups, self.name)
+            raise ModelError(
+                f'unknown joint group {name!r}; {choices(self.joint_groups)}', self.name
+            )
         return self.joint_groups[name]
 
     def add_joint_group(self, name: str, joints: Iterable[str]) -> JointGroup:
         """Make a joint group of joints given by their names; a free root by its link's name.
 
         Raises:
-            DuplicateName: there is one of that name, or a joint is named twice.
+            ModelError: there is one of that name, or a joint is named twice.
             UnknownJoint: one of the joints does not exist, or cannot move.
         """
         if name in self.joint_groups:
-            raise DuplicateName('joint group', name, self.name)
+            raise duplicate_name('joint group', name, self.name)
         root = self.root_link
         members = [
             root if joint in (root.name, root.joint_name) else self.joint(joint)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from cnoid_control.body.description import JointType
-from cnoid_control.body.exceptions import DuplicateName, UnknownJoint
+from cnoid_control.body.exceptions import UnknownJoint, duplicate_name
 from cnoid_control.body.link import Link
 
 
@@ -34,7 +34,7 @@ class JointGroup:
 
         Raises:
             UnknownJoint: one of them cannot move.
-            DuplicateName: one of them is named twice.
+            ModelError: one of them is named twice.
         """
         self.name = name
         self.joints = list(joints)
@@ -45,7 +45,7 @@ class JointGroup:
             if size == 0:
                 raise UnknownJoint(joint.joint_name, joint.body.joint_names, joint.body.name)
             if joint.joint_name in self._rows:
-                raise DuplicateName('joint', joint.joint_name, f'joint group {name!r}')
+                raise duplicate_name('joint', joint.joint_name, f'joint group {name!r}')
             self._rows[joint.joint_name] = slice(self.dofs, self.dofs + size)
             self.dofs += size
         self.ids = np.array([joint.joint_id for joint in self.joints], dtype=int)

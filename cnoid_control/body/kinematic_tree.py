@@ -7,19 +7,13 @@ import pinocchio as pin
 
 from cnoid_control.body.description import BodyDescription, JointType, LinkDescription
 from cnoid_control.body.exceptions import (
-    DuplicateJointId,
-    DuplicateName,
-    InvalidAxis,
-    InvalidInertia,
-    InvalidLimits,
-    InvalidMass,
-    InvalidMimic,
-    KinematicCycle,
-    RootLinkError,
-    UnknownJointType,
+    ModelError,
     UnknownLink,
-    UnknownParent,
+    duplicate_name,
+    root_link_error,
+    unknown_type,
 )
+from cnoid_control.exceptions import choices
 
 
 def depth_first_order(description: BodyDescription) -> list[LinkDescription]:
@@ -44,15 +38,17 @@ def _check_names(description: BodyDescription) -> None:
     joint_of_id: dict[int, str] = {}
     for link in description.links:
         if link.name in links:
-            raise DuplicateName('link', link.name, source)
+            raise duplicate_name('link', link.name, source)
         links.add(link.name)
         if link.parent is not None and link.joint_name in joints:
-            raise DuplicateName('joint', link.joint_name, source)
+            raise duplicate_name('joint', link.joint_name, source)
         joints.add(link.joint_name)
         if link.joint_id >= 0:
             if link.joint_id in joint_of_id:
-                raise DuplicateJointId(
-                    link.joint_id, joint_of_id[link.joint_id], link.joint_name, source
+                raise ModelError(
+                    f'joint id {link.joint_id} is used by {joint_of_id[link.joint_id]!r} and '
+                    f'by {link.joint_name!r}',
+                    source,
                 )
             joint_of_id[link.joint_id] = link.joint_name
     devices: set[str] = set()
@@ -60,32 +56,50 @@ def _check_names(description: BodyDescription) -> None:
         if link_name not in links:
             raise UnknownLink(link_name, sorted(links), source)
         if device.name and device.name in devices:
-            raise DuplicateName('device', device.name, source)
+            raise duplicate_name('device', device.name, source)
         devices.add(device.name)
+
+
+def _invalid_inertia(link: LinkDescription, source: str) -> ModelError:
+    inertia = link.inertia.tolist()
+    return ModelError(
+        f'link {link.name!r} has inertia {inertia}; it must be symmetric and positive definite',
+        source,
+    )
 
 
 def _check_link(link: LinkDescription, source: str) -> None:
     if not np.isfinite(link.mass) or link.mass < 0.0:
-        raise InvalidMass(link.name, link.mass, source)
+        raise ModelError(
+            f'link {link.name!r} has mass {link.mass}; it must be finite and >= 0', source
+        )
     inertia = link.inertia
     if not np.all(np.isfinite(inertia)) or not np.allclose(inertia, inertia.T, atol=1e-9):
-        raise InvalidInertia(link.name, inertia.tolist(), source)
+        raise _invalid_inertia(link, source)
     moments = np.linalg.eigvalsh(inertia)
     # Zero moments are looked at later, with what the link is fixed to; negative ones never are.
     if moments[0] < -1e-9 * moments[2] - 1e-15:
-        raise InvalidInertia(link.name, inertia.tolist(), source)
+        raise _invalid_inertia(link, source)
     if link.joint_type is JointType.FREE and link.parent is not None:
         known = [kind.value for kind in JointType if kind is not JointType.FREE]
-        raise UnknownJointType(link.joint_name, link.joint_type.value, known, source)
+        raise unknown_type(f'joint {link.joint_name!r}', link.joint_type.value, known, source)
     for lower, upper in (('q_lower', 'q_upper'), ('dq_lower', 'dq_upper'), ('u_lower', 'u_upper')):
         # Written so that a limit which is not a number is refused too.
         if not getattr(link, lower) <= getattr(link, upper):
             limits = getattr(link, lower), getattr(link, upper)
-            raise InvalidLimits(link.joint_name, lower, limits, source)
+            raise ModelError(
+                f'joint {link.joint_name!r} has {lower} {limits[0]} above its upper limit '
+                f'{limits[1]}',
+                source,
+            )
     axis = link.joint_axis
     needs_axis = link.joint_type.has_displacement
     if not np.all(np.isfinite(axis)) or (needs_axis and not np.linalg.norm(axis) > 0.0):
-        raise InvalidAxis(link.name, axis.tolist(), source)
+        raise ModelError(
+            f'link {link.name!r} has joint axis {axis.tolist()}; it must be a finite non-zero '
+            'vector',
+            source,
+        )
 
 
 def _check_mimics(description: BodyDescription) -> None:
@@ -96,7 +110,10 @@ def _check_mimics(description: BodyDescription) -> None:
     ]
     for link in description.links:
         if link.mimic is not None and link.mimic.joint not in leaders:
-            raise InvalidMimic(link.joint_name, link.mimic.joint, leaders, description.source)
+            raise ModelError(
+                f'joint {link.joint_name!r} cannot mimic {link.mimic.joint!r}; {choices(leaders)}',
+                description.source,
+            )
 
 
 def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
@@ -104,11 +121,14 @@ def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
     children: dict[str | None, list[LinkDescription]] = {}
     for link in description.links:
         if link.parent is not None and link.parent not in names:
-            raise UnknownParent(link.name, link.parent, names, description.source)
+            raise ModelError(
+                f'link {link.name!r} has unknown parent {link.parent!r}; {choices(names)}',
+                description.source,
+            )
         children.setdefault(link.parent, []).append(link)
     roots = children.get(None, [])
     if len(roots) > 1 or (not roots and not names):
-        raise RootLinkError([link.name for link in roots], description.source)
+        raise root_link_error([link.name for link in roots], description.source)
     ordered: list[LinkDescription] = []
     stack = list(roots)
     while stack:
@@ -117,7 +137,10 @@ def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
         stack.extend(reversed(children.get(link.name, [])))
     if len(ordered) < len(names):
         reached = {link.name for link in ordered}
-        raise KinematicCycle([name for name in names if name not in reached], description.source)
+        raise ModelError(
+            f'links in a cycle: {", ".join(name for name in names if name not in reached)}',
+            description.source,
+        )
     return ordered
 
 
@@ -136,7 +159,7 @@ def _check_rigid_parts(ordered: list[LinkDescription], source: str) -> None:
     for links in pieces.values():
         flat = [link for link in links if _is_flat(link)]
         if flat and not (np.linalg.eigvalsh(_inertia_of_piece(links))[0] > 0.0):
-            raise InvalidInertia(flat[0].name, flat[0].inertia.tolist(), source)
+            raise _invalid_inertia(flat[0], source)
 
 
 def _is_flat(link: LinkDescription) -> bool:

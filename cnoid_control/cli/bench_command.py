@@ -10,11 +10,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from cnoid_control.cli.command import Command
+from cnoid_control.exceptions import describe
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cnoid_control.bench.row import FigureResult
+    from cnoid_control.bench.row import FailedRow, FigureResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure the rows and print the table."""
+    """Measure the rows and print the table; returns 1 where a row could not be measured."""
     from rich.console import Console
     from rich.table import Table
 
     from cnoid_control.bench.measure import BenchResult, measure
     from cnoid_control.bench.registry import bench_rows
-    from cnoid_control.bench.row import BenchRow
+    from cnoid_control.bench.row import BenchRow, FailedRow
 
     rows = bench_rows(args.rows)
     if args.list:
@@ -42,12 +43,18 @@ def run(args: argparse.Namespace) -> int:
     messages = Console(stderr=True)
     results: list[BenchResult] = []
     figures: list[FigureResult] = []
+    failed: list[FailedRow] = []
     for row in rows:
         with messages.status(f'{row.name}: {row.subject}'):
-            if isinstance(row, BenchRow):
-                results.append(measure(row, repeats=args.repeats))
-            else:
-                figures.append(row.result())
+            try:
+                if isinstance(row, BenchRow):
+                    results.append(measure(row, repeats=args.repeats))
+                else:
+                    figures.append(row.result())
+            except Exception as error:
+                # The other rows are measured all the same.
+                failed.append(FailedRow(row.name, row.subject, row.reference, describe(error)))
+                messages.print(f'{row.name}: {describe(error)}', markup=False, style='red')
     report = {
         'machine': platform.machine(),
         'cores': os.cpu_count(),
@@ -55,10 +62,11 @@ def run(args: argparse.Namespace) -> int:
         'python': platform.python_version(),
         'rows': [result.to_dict() for result in results],
         'figures': [figure.to_dict() for figure in figures],
+        'failed': [row.to_dict() for row in failed],
     }
     if args.json == '-':
         print(json.dumps(report))
-        return 0
+        return 1 if failed else 0
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as file:
             json.dump(report, file, indent=1)
@@ -81,7 +89,9 @@ def run(args: argparse.Namespace) -> int:
         console.print(table)
     if figures:
         console.print(_figure_table(figures))
-    return 0
+    if failed:
+        console.print(_failed_table(failed))
+    return 1 if failed else 0
 
 
 def _figure_table(figures: list[FigureResult]) -> Table:
@@ -97,6 +107,18 @@ def _figure_table(figures: list[FigureResult]) -> Table:
             value = f'[{style}]{figure.value:.3g}[/] {figure.unit}'
         goal = f'{figure.goal} {figure.unit}'
         table.add_row(figure.name, figure.subject, figure.reference, value, goal)
+    return table
+
+
+def _failed_table(failed: list[FailedRow]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title='rows that could not be measured')
+    for title in ('row', 'subject', 'reference', 'reason'):
+        table.add_column(title)
+    for row in failed:
+        table.add_row(row.name, row.subject, row.reference, f'[red]{escape(row.reason)}[/]')
     return table
 
 

@@ -123,33 +123,6 @@ def test_amplitude_zero_stands_still():
 '''
 
 
-class InvalidControllerName(CnoidControlError):
-    """A name that cannot be that of a Python module."""
-
-    def __init__(self, name: str) -> None:
-        """Show the name and say what is valid."""
-        super().__init__(
-            f'{name!r} is no name for a controller; '
-            'use lower-case letters, digits and underscores, a letter first: my_controller'
-        )
-
-
-class FolderExists(CnoidControlError):
-    """A folder or file that is there already and is not overwritten."""
-
-    def __init__(self, path: Path) -> None:
-        """Name it."""
-        super().__init__(f'{path} exists already; choose another name or remove it')
-
-
-class FolderNotWritable(CnoidControlError):
-    """A folder that cannot be made."""
-
-    def __init__(self, path: Path, error: OSError) -> None:
-        """Name it and what the system says."""
-        super().__init__(f'{path} cannot be written: {error.strerror or error}')
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('name', metavar='NAME', help='name in snake case: my_controller')
@@ -166,13 +139,15 @@ def create_controller(name: str, parent: Path) -> list[Path]:
         The files.
 
     Raises:
-        InvalidControllerName: the name is no Python name in lower case.
-        FolderExists: there is something of that name.
-        FolderNotWritable: it cannot be made.
+        CnoidControlError: the name is no Python name in lower case, or is taken, or the folder
+            cannot be written.
     """
     valid = name.isidentifier() and name.isascii() and name == name.lower()
     if not valid or keyword.iskeyword(name) or name.startswith('_'):
-        raise InvalidControllerName(name)
+        raise CnoidControlError(
+            f'{name!r} is no name for a controller; '
+            'use lower-case letters, digits and underscores, a letter first: my_controller'
+        )
     folder = parent / name
     class_name = ''.join(part.capitalize() for part in name.split('_'))
     words = {'name': name, 'class_name': class_name}
@@ -186,9 +161,13 @@ def create_controller(name: str, parent: Path) -> list[Path]:
         for path, template in files.items():
             path.write_text(Template(template).substitute(words), encoding='utf-8')
     except FileExistsError as error:
-        raise FolderExists(folder) from error
+        raise CnoidControlError(
+            f'{folder} exists already; choose another name or remove it'
+        ) from error
     except OSError as error:
-        raise FolderNotWritable(folder, error) from error
+        raise CnoidControlError(
+            f'{folder} cannot be written: {error.strerror or error}'
+        ) from error
     return list(files)
 
 

@@ -15,14 +15,6 @@ MAX_POINTS = 4000
 MAX_JOINTS = 6
 
 
-class PlotNotWritable(CnoidControlError):
-    """A picture file that cannot be written."""
-
-    def __init__(self, path: object, error: Exception) -> None:
-        """Name the file and what the system says."""
-        super().__init__(f'{path} cannot be written: {error}')
-
-
 class RunPlot:
     """Collects the trace of a run and draws it: tracking, torques, root path, forces."""
 
@@ -38,7 +30,7 @@ class RunPlot:
         """Draw the page into a file, PNG or whatever its suffix says.
 
         Raises:
-            PlotNotWritable: it cannot be written.
+            CnoidControlError: it cannot be written.
         """
         # The canvas is used directly so that no display and no global state is involved.
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -54,7 +46,7 @@ class RunPlot:
         try:
             figure.savefig(path, dpi=100)
         except (OSError, ValueError) as error:
-            raise PlotNotWritable(path, error) from error
+            raise CnoidControlError(f'{path} cannot be written: {error}') from error
 
     def _rows(self) -> np.ndarray:
         if not self._blocks:

@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance
-from cnoid_control.hardware.exceptions import UnknownDevice, UnsupportedChannel
+from cnoid_control.hardware.exceptions import UnsupportedChannel, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.parameters import SceneParameters
 from cnoid_control.hardware.registry import HardwareKind
@@ -79,7 +79,7 @@ class KinematicHardware(Hardware):
         """Take the body over in its present state.
 
         Raises:
-            UnknownDevice: an option is for a sensor that the robot lacks.
+            HardwareError: an option is for a sensor that the robot lacks.
         """
         self.body = body
         self.parameters = parameters
@@ -88,7 +88,7 @@ class KinematicHardware(Hardware):
         known = [*JOINT_SENSORS, *(device.name for device in body.devices)]
         for name in parameters.sensors:
             if name not in known:
-                raise UnknownDevice(name, known)
+                raise unknown_device(name, known)
         self._scene: KinematicScene | None = None
         self._request = IORequest()
         self._tick = 0
@@ -99,7 +99,7 @@ class KinematicHardware(Hardware):
 
         Raises:
             UnsupportedChannel: a link is to be commanded by something it cannot follow.
-            UnknownDevice: a device is to be read that the robot lacks.
+            HardwareError: a device is to be read that the robot lacks.
         """
         body = self.body
         self._check_outputs(request)
@@ -132,7 +132,7 @@ class KinematicHardware(Hardware):
         known = [device.name for device in self.body.devices]
         for name in request.devices:
             if name not in known:
-                raise UnknownDevice(name, known)
+                raise unknown_device(name, known)
         self._reads_effort = any(
             flags & StateFlag.JOINT_EFFORT for flags in request.inputs.values()
         )

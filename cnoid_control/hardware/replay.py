@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from cnoid_control.body import Body, ContactPoint, Device, StateFlag
+from cnoid_control.exceptions import choices
 from cnoid_control.hardware.channels import Channels, input_channels
-from cnoid_control.hardware.exceptions import NotRecorded
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.registry import HardwareKind
 from cnoid_control.log.device_messages import MeasurementCodec, data_topics, decode_data
@@ -72,7 +73,7 @@ class ReplayHardware(Hardware):
         """Find everything that the controllers read in the log.
 
         Raises:
-            NotRecorded: something was not recorded, because nobody read it then.
+            HardwareError: something was not recorded, because nobody read it then.
         """
         self._channels = input_channels(self.body, request)
         self._load_rows(self._channels)
@@ -90,8 +91,11 @@ class ReplayHardware(Hardware):
         self._rows = np.zeros((self.ticks, channels.width))
         for name, place in channels.columns.items():
             if name not in recorded:
-                raise NotRecorded(self.log.path, name, recorded)
+                raise self._not_recorded(name, recorded)
             self._rows[:, place] = recorded[name]
+
+    def _not_recorded(self, channel: str, known: Iterable[str]) -> HardwareError:
+        return HardwareError(f'{self.log.path}: {channel!r} was not recorded; {choices(known)}')
 
     def _recorded_columns(self) -> dict[str, np.ndarray]:
         log = self.log
@@ -149,7 +153,7 @@ class ReplayHardware(Hardware):
     def _load_contacts(self, link: str) -> None:
         topic = f'contacts/{link}'
         if topic not in self.log.topics:
-            raise NotRecorded(self.log.path, topic, self.log.topics)
+            raise self._not_recorded(topic, self.log.topics)
         for time, message in zip(self.log.times(topic), self.log.messages(topic), strict=True):
             values = layouts.numbers_in(np.frombuffer(message, np.uint8)[None])[0]
             self._contacts.setdefault(self._tick_of[int(time)], []).append((link, values))

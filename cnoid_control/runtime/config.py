@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -25,6 +24,7 @@ from cnoid_control.runtime.safety.limits import LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 from cnoid_control.share import shared_file
+from cnoid_control.strict_yaml import load_yaml
 
 # Above the node's own priority: it must run when the node does not let go of a core.
 PRIORITY = 60
@@ -80,10 +80,6 @@ ROS_KEYS = frozenset(
 )
 
 NODE_KEYS = ('/**', 'cnoid_control', '/cnoid_control')
-FLOAT = re.compile(
-    r'^[-+]?(?:\d[\d_]*\.[\d_]*(?:[eE][-+]?\d+)?|\.\d[\d_]*(?:[eE][-+]?\d+)?'
-    r'|\d[\d_]*[eE][-+]?\d+|\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$'
-)
 
 
 class InvalidConfigFile(CnoidControlError):
@@ -94,33 +90,10 @@ class InvalidConfigFile(CnoidControlError):
         super().__init__(f'{path}: {message}')
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads numbers as ROS does (1e5 is one) and refuses a key that stands twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'{key!r} is given twice', key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-# The plain loader wants a dot in every float; its resolvers are shared, hence the copy.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != 'tag:yaml.org,2002:float']
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver('tag:yaml.org,2002:float', FLOAT, list('-+0123456789.'))
-
-
 def parse_value(text: str) -> Any:
     """Value that a text such as `true`, `1e5` or `[1, 2]` states; the text itself for a word."""
     try:
-        return yaml.load(text, Loader=_Loader)
+        return load_yaml(text)
     except yaml.YAMLError:
         return text
 
@@ -132,7 +105,7 @@ def read_parameter_file(path: Path) -> dict[str, Any]:
         InvalidConfigFile: it cannot be read, or is no parameter file.
     """
     try:
-        content = yaml.load(path.read_text(encoding='utf-8'), Loader=_Loader)
+        content = load_yaml(path.read_text(encoding='utf-8'))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidConfigFile(path, f'cannot be read: {error}') from error
     except yaml.YAMLError as error:
@@ -285,7 +258,7 @@ def load_config(
         passed_over: keys of the file that are for others.
 
     Raises:
-        SharedFileNotFound: there is no such file.
+        CnoidControlError: there is no such file.
         InvalidConfigFile: it is no parameter file.
         ParameterError: a value is unknown, missing, of the wrong type or out of range.
     """
@@ -303,7 +276,7 @@ def find_config(name: str | Path) -> Path:
     then in the package's config/.
 
     Raises:
-        SharedFileNotFound: there is no such file.
+        CnoidControlError: there is no such file.
     """
     path = Path(name)
     here = (Path(f'{name}.yaml'), Path('config', f'{name}.yaml'), path / f'{path.name}.yaml')

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from cnoid_control import CnoidControlError
 from cnoid_control.bench.measure import measure
-from cnoid_control.bench.registry import UnknownBenchRow, bench_rows
+from cnoid_control.bench.registry import bench_rows
 from cnoid_control.bench.row import BenchRow
 
 
@@ -60,7 +61,9 @@ def test_rows_have_names_of_their_own():
     assert len({row.name for row in rows}) == len(rows)
     assert {'loop_numpy', 'loop_links', 'recording'} <= {row.name for row in rows}
     assert [row.name for row in bench_rows(['recording'])] == ['recording']
-    with pytest.raises(UnknownBenchRow, match=r"unknown row 'nothing'; choose from: .*recording"):
+    with pytest.raises(
+        CnoidControlError, match=r"unknown row 'nothing'; choose from: .*recording"
+    ):
         bench_rows(['nothing'])
 
 

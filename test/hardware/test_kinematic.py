@@ -9,7 +9,7 @@ from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu, RangeSensor
 from cnoid_control.hardware.disturbance import DisturbanceParameters
 from cnoid_control.hardware.exceptions import (
-    UnknownDevice,
+    HardwareError,
     UnsupportedChannel,
 )
 from cnoid_control.hardware.hardware import IORequest
@@ -145,9 +145,9 @@ def test_what_needs_physics_is_refused(fixed_arm: Body) -> None:
         start(fixed_arm, make_request(fixed_arm, {'hand': StateFlag.LINK_POSITION}))
     request = make_request(fixed_arm, {})
     request.devices = {'eye'}
-    with pytest.raises(UnknownDevice, match='eye'):
+    with pytest.raises(HardwareError, match='eye'):
         start(fixed_arm, request)
-    with pytest.raises(UnknownDevice, match='eye'):
+    with pytest.raises(HardwareError, match='eye'):
         start(fixed_arm, make_request(fixed_arm, {}), sensors={'eye': DisturbanceParameters()})
 
 

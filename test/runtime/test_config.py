@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cnoid_control import CnoidControlError
 from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.config import (
     InvalidConfigFile,
@@ -14,7 +15,6 @@ from cnoid_control.runtime.config import (
     parse_config,
     parse_value,
 )
-from cnoid_control.share import SharedFileNotFound
 
 GOOD = """
 /**:
@@ -117,7 +117,7 @@ def test_files_that_are_no_parameter_files(tmp_path, text, message):
 
 def test_unknown_config_lists_what_exists():
     """Names of the configs that are installed."""
-    with pytest.raises(SharedFileNotFound, match="'sr1_bd'"):
+    with pytest.raises(CnoidControlError, match="'sr1_bd'"):
         load_config('sr1_bd')
 
 

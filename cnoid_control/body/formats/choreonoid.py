@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 
 from cnoid_control.body.description import (
     BodyDescription,
@@ -21,16 +22,14 @@ from cnoid_control.body.description import (
 )
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import (
-    DuplicateName,
-    InvalidValue,
-    MissingValue,
+    ModelError,
     PathOutsidePackage,
-    RecursiveSubBody,
-    RootLinkError,
-    UnknownDeviceType,
-    UnknownJointType,
     UnknownLink,
-    UnsupportedElement,
+    duplicate_name,
+    invalid_value,
+    missing_value,
+    root_link_error,
+    unknown_type,
 )
 from cnoid_control.body.formats.choreonoid_devices import DEVICES, OTHER_DEVICES, read_device
 from cnoid_control.body.formats.choreonoid_node import BodyFile, BodyNode, snake
@@ -41,7 +40,7 @@ from cnoid_control.body.formats.resources import (
     read_text,
     resolve_uri,
 )
-from cnoid_control.body.formats.safe_yaml import load_yaml
+from cnoid_control.strict_yaml import load_yaml
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +117,7 @@ class LinkElements:
             logger.info('%s: %s is passed over', node.label, kind)
         elif kind not in GROUPS:
             known = [*GROUPS, *SURFACES, 'Shape', 'Resource', 'RigidBody', *DEVICES]
-            raise UnknownDeviceType(node.text('name'), kind, known, node.file.source)
+            raise unknown_type(f'device {node.text("name")!r}', kind, known, node.file.source)
         self._read_elements(node, inner, visual, collision)
 
     def _add(self, shape: Shape, visual: bool, collision: bool) -> None:
@@ -243,8 +242,16 @@ def other_model(text: str, source: str) -> str | None:
     """Address of the model in another format that a .body file stands for, if it does."""
     if 'model_file' not in text and 'modelFile' not in text:
         return None
-    top = BodyNode(BodyFile(source, Path()), load_yaml(text, source), 'body')
+    top = BodyNode(BodyFile(source, Path()), _load(text, source), 'body')
     return top.text('model_file') if 'links' not in top else None
+
+
+def _load(text: str, source: str) -> Any:
+    try:
+        return load_yaml(text)
+    except yaml.YAMLError as error:
+        reason = ' '.join(str(error).split())
+        raise ModelError(f'is not YAML that can be read: {reason}', source) from error
 
 
 class _BodyReader:
@@ -252,7 +259,7 @@ class _BodyReader:
 
     def __init__(self, text: str, source: str, folder: Path, outer: tuple[Path, ...]) -> None:
         self._file = BodyFile(source, folder)
-        self._top = BodyNode(self._file, load_yaml(text, source), 'body')
+        self._top = BodyNode(self._file, _load(text, source), 'body')
         self._outer = outer
         self._links: dict[str, LinkDescription] = {}
         self._description = BodyDescription('', [], source=source)
@@ -266,9 +273,9 @@ class _BodyReader:
             elif kind == 'SubBody':
                 self._read_sub_body(node)
             elif kind != 'Skip':
-                raise UnsupportedElement(node.label, kind, self._file.source)
+                raise ModelError(f'{node.label}: {kind!r} is not supported', self._file.source)
         if not self._links:
-            raise MissingValue('body', 'links', self._file.source)
+            raise missing_value('body', 'links', self._file.source)
         self._check_root()
         self._check_extra_joints()
         self._read_materials()
@@ -290,7 +297,7 @@ class _BodyReader:
 
     def _add_link(self, link: LinkDescription) -> None:
         if link.name in self._links:
-            raise DuplicateName('link', link.name, self._file.source)
+            raise duplicate_name('link', link.name, self._file.source)
         self._links[link.name] = link
 
     def _check_root(self) -> None:
@@ -300,7 +307,7 @@ class _BodyReader:
             raise UnknownLink(wanted, self._links, self._file.source)
         # Without any root there is a cycle; the checks of the tree name it.
         if roots and roots != [wanted]:
-            raise RootLinkError(roots, self._file.source)
+            raise root_link_error(roots, self._file.source)
         root = self._links[wanted]
         if root.joint_type is not JointType.FREE:
             root.joint_type = JointType.FIXED
@@ -312,7 +319,7 @@ class _BodyReader:
         node = _with_imports(node)
         name = node.text('name')
         if not name:
-            raise MissingValue(node.label, 'name', self._file.source)
+            raise missing_value(node.label, 'name', self._file.source)
         link = LinkDescription(name, parent=node.text('parent') or None)
         link.joint_name = node.text('joint_name', name)
         self._read_joint(node, link)
@@ -329,7 +336,7 @@ class _BodyReader:
         kind = node.symbol('joint_type', 'fixed')
         if kind not in JOINT_TYPES:
             known = list(JOINT_TYPES)
-            raise UnknownJointType(link.joint_name, kind, known, self._file.source)
+            raise unknown_type(f'joint {link.joint_name!r}', kind, known, self._file.source)
         link.joint_type = JOINT_TYPES[kind]
         link.translation, link.rotation = node.translation(), node.rotation()
         link.joint_id = node.integer('joint_id', -1)
@@ -381,14 +388,14 @@ class _BodyReader:
     def _read_sub_body(self, node: BodyNode) -> None:
         uri = node.text('uri')
         if not uri:
-            raise MissingValue(node.label, 'uri', self._file.source)
+            raise missing_value(node.label, 'uri', self._file.source)
         path = resolve_uri(uri, self._file.folder, self._file.source)
         whole = Path(os.path.normpath(path.absolute()))
         allowed = package_folder(Path(self._file.folder, 'body'))
         if not uri.startswith(PACKAGE_SCHEME) and not whole.is_relative_to(allowed):
             raise PathOutsidePackage(uri, allowed, self._file.source)
         if whole in self._outer or whole == Path(self._file.source).absolute():
-            raise RecursiveSubBody(str(whole), self._file.source)
+            raise ModelError(f'sub body {whole} is a part of itself', self._file.source)
         outer = (*self._outer, whole)
         part = _BodyReader(read_text(path), str(path), path.parent, outer).read()
         self._attach(part, node)
@@ -445,7 +452,7 @@ def _with_imports(node: BodyNode) -> BodyNode:
     merged: dict[str, Any] = {}
     for source in imported if isinstance(imported, list) else [imported]:
         if not isinstance(source, Mapping):
-            raise InvalidValue(node.label, 'import', source, 'a mapping', node.file.source)
+            raise invalid_value(node.label, 'import', source, 'a mapping', node.file.source)
         merged.update(source)
     return BodyNode(node.file, {**merged, **node.data}, node.label)
 

@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body.exceptions import (
-    InvalidValue,
-    MissingValue,
-    NestingTooDeep,
-    TooManyElements,
-)
+from cnoid_control.body.exceptions import ModelError, invalid_value, missing_value
 
 MAX_DEPTH = 50
 MAX_ELEMENTS = 100_000
@@ -57,17 +52,17 @@ class BodyNode:
         """Wrap a mapping.
 
         Raises:
-            InvalidValue: it is no mapping.
-            NestingTooDeep: it is nested too deep.
-            TooManyElements: the file unfolds to more nodes than any robot needs.
+            ModelError: it is no mapping.
+            ModelError: it is nested too deep.
+            ModelError: the file unfolds to more nodes than any robot needs.
         """
         file.count += 1
         if file.count > MAX_ELEMENTS:
-            raise TooManyElements(MAX_ELEMENTS, file.source)
+            raise ModelError(f'aliases unfold to more than {MAX_ELEMENTS} elements', file.source)
         if depth > MAX_DEPTH:
-            raise NestingTooDeep(MAX_DEPTH, file.source)
+            raise ModelError(f'elements are nested more than {MAX_DEPTH} deep', file.source)
         if not isinstance(data, Mapping):
-            raise InvalidValue(label, 'value', data, 'a mapping', file.source)
+            raise invalid_value(label, 'value', data, 'a mapping', file.source)
         self.file = file
         self.data: Mapping[str, Any] = data
         self.label = label
@@ -81,9 +76,9 @@ class BodyNode:
         """Value of a key as it stands, None where there is none."""
         return self.data[key] if key in self.data else self.data.get(_camel(key))
 
-    def fail(self, key: str, expected: str) -> InvalidValue:
+    def fail(self, key: str, expected: str) -> ModelError:
         """Error that the value of a key is not what was expected."""
-        return InvalidValue(self.label, key, self.get(key), expected, self.file.source)
+        return invalid_value(self.label, key, self.get(key), expected, self.file.source)
 
     def node(self, key: str) -> BodyNode | None:
         """Mapping of a key."""
@@ -112,7 +107,7 @@ class BodyNode:
             if kind is not None and own != kind:
                 raise node.fail('type', repr(kind))
             if not own:
-                raise MissingValue(node.label, 'type', self.file.source)
+                raise missing_value(node.label, 'type', self.file.source)
             nodes.append((own, node))
         return nodes
 

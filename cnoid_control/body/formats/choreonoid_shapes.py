@@ -14,12 +14,7 @@ from cnoid_control.body.description import (
     Shape,
     Sphere,
 )
-from cnoid_control.body.exceptions import (
-    MeshNotFound,
-    MissingValue,
-    UnknownGeometry,
-    UnsupportedElement,
-)
+from cnoid_control.body.exceptions import ModelError, missing_value, unknown_type
 from cnoid_control.body.formats.choreonoid_node import BodyNode
 from cnoid_control.body.formats.resources import resolve_uri
 
@@ -43,7 +38,7 @@ def read_shape(node: BodyNode, placement: np.ndarray, link: str) -> Shape:
     """
     geometry = node.node('geometry')
     if geometry is None:
-        raise MissingValue(node.label, 'geometry', node.file.source)
+        raise missing_value(node.label, 'geometry', node.file.source)
     rotation, scale = split_scale(node, placement)
     solid, turned = _read_geometry(geometry, scale, link)
     return Shape(
@@ -69,7 +64,7 @@ def split_scale(node: BodyNode, placement: np.ndarray) -> tuple[np.ndarray, np.n
     """Rotation and scale of a frame.
 
     Raises:
-        InvalidValue: it is sheared or mirrored, so that there are no such two.
+        ModelError: it is sheared or mirrored, so that there are no such two.
     """
     scale = np.linalg.norm(placement[:3, :3], axis=0)
     if not np.all(scale > 0.0):
@@ -85,7 +80,7 @@ def _read_geometry(node: BodyNode, scale: np.ndarray, link: str) -> tuple[Geomet
     """Solid, and whether its axis was along Y."""
     kind = node.text('type')
     if kind not in GEOMETRIES:
-        raise UnknownGeometry(link, kind, GEOMETRIES, node.file.source)
+        raise unknown_type(f'geometry of link {link!r}', kind, GEOMETRIES, node.file.source)
     if kind == 'Box':
         x, y, z = (_positive(node, 'size', value) for value in node.vector('size', 3) * scale)
         return Box((x, y, z)), False
@@ -128,12 +123,12 @@ def _read_mesh(node: BodyNode, scale: np.ndarray) -> Mesh:
 def _read_mesh_file(node: BodyNode, scale: np.ndarray, link: str) -> Mesh:
     uri = node.text('uri')
     if not uri:
-        raise MissingValue(node.label, 'uri', node.file.source)
+        raise missing_value(node.label, 'uri', node.file.source)
     path = resolve_uri(uri, node.file.folder, node.file.source)
     if path.suffix.lower() not in MESH_SUFFIXES or 'node' in node:
-        raise UnsupportedElement(node.label, uri, node.file.source)
+        raise ModelError(f'{node.label}: {uri!r} is not supported', node.file.source)
     if not path.is_file():
-        raise MeshNotFound(link, uri, str(path), node.file.source)
+        raise ModelError(f'link {link!r}: mesh {uri!r} is not there ({path})', node.file.source)
     x, y, z = scale.tolist()
     return Mesh(path=str(path), scale=(x, y, z), uri=uri)
 

@@ -7,12 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from cnoid_control.body.exceptions import (
-    InvalidValue,
-    ModelFileNotFound,
-    PackageNotFound,
-    PathOutsidePackage,
-)
+from cnoid_control.body.exceptions import ModelError, PathOutsidePackage, invalid_value
 from cnoid_control.share import NAME as OWN_PACKAGE
 from cnoid_control.share import share_folder
 
@@ -30,7 +25,7 @@ def resolve_uri(uri: str, folder: Path | None = None, source: str = '') -> Path:
         source: model file, for messages.
 
     Raises:
-        PackageNotFound: there is no such package.
+        ModelError: there is no such package.
         PathOutsidePackage: a package address that leads out of its package.
     """
     folder = Path.cwd() if folder is None else folder
@@ -53,7 +48,7 @@ def find_package(name: str, folder: Path, source: str = '') -> Path:
     installed to share/.
 
     Raises:
-        PackageNotFound: there is no such package.
+        ModelError: there is no such package.
     """
     if name == OWN_PACKAGE:
         return share_folder()
@@ -71,7 +66,8 @@ def find_package(name: str, folder: Path, source: str = '') -> Path:
         for candidate in beside:
             if candidate.is_dir():
                 return candidate
-    raise PackageNotFound(name, [*shares, *around, pip_share], source)
+    searched = ', '.join(str(folder) for folder in [*shares, *around, pip_share])
+    raise ModelError(f'package {name!r} is not found; searched: {searched}', source)
 
 
 def _python_folders(name: str) -> list[Path]:
@@ -96,12 +92,12 @@ def read_text(path: Path) -> str:
     """Text of a model file.
 
     Raises:
-        ModelFileNotFound: it cannot be read.
-        InvalidValue: it is not UTF-8 text.
+        ModelError: it cannot be read.
+        ModelError: it is not UTF-8 text.
     """
     try:
         return path.read_text(encoding='utf-8')
     except OSError as error:
-        raise ModelFileNotFound(str(path), error.strerror or str(error)) from error
+        raise ModelError(f'cannot be read: {error.strerror or str(error)}', str(path)) from error
     except UnicodeDecodeError as error:
-        raise InvalidValue('the file', 'text', error.reason, 'UTF-8', str(path)) from error
+        raise invalid_value('the file', 'text', error.reason, 'UTF-8', str(path)) from error

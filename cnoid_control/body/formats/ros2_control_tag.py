@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from xml.etree import ElementTree
 
-from cnoid_control.body.exceptions import UnknownHardware
+from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.xml_reader import XmlReader
+from cnoid_control.exceptions import choices
 
 # Short names of hardware, and the ros2_control plug-in with the parameters it needs.
 HARDWARE: dict[str, tuple[str, dict[str, str]]] = {
@@ -44,11 +45,11 @@ def select_hardware(
         posture: initial positions by joint, for hardware that is simulated [rad] or [m].
 
     Raises:
-        UnknownHardware: a name that is neither a short name nor a plug-in.
-        InvalidXml: the text is not XML.
+        ModelError: a name that is neither a short name nor a plug-in.
+        ModelError: the text is not XML.
     """
     if hardware not in HARDWARE and '/' not in hardware:
-        raise UnknownHardware(hardware, [*HARDWARE, 'package/Class'])
+        raise ModelError(f'unknown hardware {hardware!r}; {choices([*HARDWARE, "package/Class"])}')
     plugin, always = HARDWARE.get(hardware, (hardware, {}))
     robot = XmlReader(urdf, 'urdf').root
     for system in robot.findall('ros2_control'):

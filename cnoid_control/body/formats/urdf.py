@@ -22,13 +22,12 @@ from cnoid_control.body.description import (
     Sphere,
 )
 from cnoid_control.body.exceptions import (
-    DuplicateName,
-    InvalidValue,
-    MeshNotFound,
-    MissingValue,
-    UnknownGeometry,
-    UnknownJointType,
+    ModelError,
     UnknownLink,
+    duplicate_name,
+    invalid_value,
+    missing_value,
+    unknown_type,
 )
 from cnoid_control.body.formats.resources import resolve_uri
 from cnoid_control.body.formats.urdf_devices import read_devices
@@ -103,14 +102,14 @@ def _read_geometry(
     solids = element.findall('geometry/*')
     if not solids or solids[0].tag not in GEOMETRIES:
         kind = solids[0].tag if solids else None
-        raise UnknownGeometry(name, kind, GEOMETRIES, reader.source)
+        raise unknown_type(f'geometry of link {name!r}', kind, GEOMETRIES, reader.source)
     solid = solids[0]
     if solid.tag == 'mesh':
         x, y, z = reader.vector(solid, 'scale', (1.0, 1.0, 1.0)).tolist()
         uri = reader.text(solid, 'filename', element)
         path = resolve_uri(uri, folder, reader.source)
         if not path.is_file():
-            raise MeshNotFound(name, uri, str(path), reader.source)
+            raise ModelError(f'link {name!r}: mesh {uri!r} is not there ({path})', reader.source)
         return Mesh(path=str(path), scale=(x, y, z), uri=uri)
     if solid.tag == 'box':
         x, y, z = (_positive(reader, solid, 'size', value) for value in _size(reader, solid))
@@ -128,7 +127,7 @@ def _size(reader: XmlReader, box: Element) -> list[float]:
 
 def _positive(reader: XmlReader, solid: Element, key: str, value: float) -> float:
     if not value > 0.0:
-        raise InvalidValue(label(solid), key, value, 'a length above 0', reader.source)
+        raise invalid_value(label(solid), key, value, 'a length above 0', reader.source)
     return value
 
 
@@ -170,13 +169,13 @@ def parse_urdf(
     reader = XmlReader(text, source)
     robot = reader.root
     if robot.tag != 'robot':
-        raise MissingValue(f'<{robot.tag}>', '<robot>', source)
+        raise missing_value(f'<{robot.tag}>', '<robot>', source)
     colors = read_colors(reader)
     links: dict[str, LinkDescription] = {}
     for element in robot.findall('link'):
         link = _read_link(reader, element)
         if link.name in links:
-            raise DuplicateName('link', link.name, source)
+            raise duplicate_name('link', link.name, source)
         link.shapes = read_shapes(reader, element, colors, folder)
         links[link.name] = link
     _read_joints(reader, links)
@@ -224,7 +223,7 @@ def _read_joints(reader: XmlReader, links: dict[str, LinkDescription]) -> None:
         if child not in links:
             raise UnknownLink(child, links, reader.source)
         if child in held:
-            raise DuplicateName('joint child link', child, reader.source)
+            raise duplicate_name('joint child link', child, reader.source)
         link = links[child]
         _read_joint(reader, element, link)
         held[child] = link.joint_name
@@ -237,7 +236,7 @@ def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> N
     kind = element.get('type', '')
     link.joint_name = reader.text(element, 'name', element)
     if kind not in JOINT_TYPES:
-        raise UnknownJointType(link.joint_name, kind, JOINT_TYPES, reader.source)
+        raise unknown_type(f'joint {link.joint_name!r}', kind, JOINT_TYPES, reader.source)
     link.joint_type = JOINT_TYPES[kind]
     link.parent = reader.text(element.find('parent'), 'link', element)
     link.translation, link.rotation = reader.origin(element)

@@ -27,7 +27,7 @@ from cnoid_control.body.devices import (
     VisionSensor,
 )
 from cnoid_control.body.devices.base import Device
-from cnoid_control.body.exceptions import InvalidValue, UnknownLink
+from cnoid_control.body.exceptions import UnknownLink, invalid_value
 from cnoid_control.body.formats.xml_reader import Element, XmlReader, label, rpy_matrix
 
 logger = logging.getLogger(__name__)
@@ -173,7 +173,7 @@ def _count(reader: XmlReader, sensor: Element, path: str, default: int) -> int:
     element = sensor.find(path)
     count = default if element is None else reader.parse_integer(element.text, sensor, path)
     if count < 1:
-        raise InvalidValue(label(sensor), path, count, 'a number above 0', reader.source)
+        raise invalid_value(label(sensor), path, count, 'a number above 0', reader.source)
     return count
 
 

@@ -28,12 +28,11 @@ from cnoid_control.body.description import BodyDescription, JointType, Material,
 from cnoid_control.body.devices import OpticalFrame, VisionSensor
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import (
-    DuplicateName,
-    InvalidValue,
-    UnknownDeviceType,
     UnknownJoint,
-    UnknownJointType,
     UnknownLink,
+    duplicate_name,
+    invalid_value,
+    unknown_type,
 )
 from cnoid_control.body.formats.urdf_devices import Devices, to_optical_frame
 from cnoid_control.body.formats.xml_reader import Element, XmlReader, label
@@ -102,7 +101,7 @@ class UrdfExtension:
                 if link.parent is None:
                     kind = element.get('type', 'free')
                     if kind not in ROOT_TYPES:
-                        raise UnknownJointType(link.name, kind, ROOT_TYPES, reader.source)
+                        raise unknown_type(f'joint {link.name!r}', kind, ROOT_TYPES, reader.source)
                     link.joint_type = ROOT_TYPES[kind]
                     link.translation, link.rotation = reader.pose(element)
 
@@ -120,7 +119,7 @@ class UrdfExtension:
             if kind is not None:
                 kinds = {known.value: known for known in JointType}
                 if kind not in kinds:
-                    raise UnknownJointType(name, kind, kinds, reader.source)
+                    raise unknown_type(f'joint {name!r}', kind, kinds, reader.source)
                 link.joint_type = kinds[kind]
             for key in JOINT_NUMBERS:
                 text = element.get(key)
@@ -135,7 +134,7 @@ class UrdfExtension:
         if text not in modes:
             expected = choices(modes)
             key = 'actuation_mode'
-            raise InvalidValue(label(element), key, text, expected, self._reader.source)
+            raise invalid_value(label(element), key, text, expected, self._reader.source)
         return StateFlag[modes[text]]
 
     def _apply_materials(self, description: BodyDescription) -> None:
@@ -175,7 +174,7 @@ class UrdfExtension:
         for element in self._elements('device'):
             name = reader.text(element, 'name', element)
             if name in seen:
-                raise DuplicateName('device', name, reader.source)
+                raise duplicate_name('device', name, reader.source)
             if name not in devices:
                 devices[name] = self._new_device(element, name, description)
             seen[name] = devices[name]
@@ -202,7 +201,7 @@ class UrdfExtension:
         reader = self._reader
         kind = reader.text(element, 'type', element)
         if kind not in DEVICE_TYPES:
-            raise UnknownDeviceType(name, kind, DEVICE_TYPES, reader.source)
+            raise unknown_type(f'device {name!r}', kind, DEVICE_TYPES, reader.source)
         link = reader.text(element, 'link', element)
         names = [description_link.name for description_link in description.links]
         if link not in names:
@@ -225,7 +224,7 @@ class UrdfExtension:
             value = reader.parse_vector(text, element, key, current.size, finite=False)
         else:
             expected = f'a value that a {type(device).__name__} has'
-            raise InvalidValue(label(element), key, text, expected, reader.source)
+            raise invalid_value(label(element), key, text, expected, reader.source)
         setattr(device, key, value)
 
     def _kind(self, element: Element, key: str, text: str, kinds: type[EnumT]) -> EnumT:
@@ -233,4 +232,4 @@ class UrdfExtension:
             if kind.value == text:
                 return kind
         expected = choices(kind.value for kind in kinds)
-        raise InvalidValue(label(element), key, text, expected, self._reader.source)
+        raise invalid_value(label(element), key, text, expected, self._reader.source)

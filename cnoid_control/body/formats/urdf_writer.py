@@ -37,7 +37,7 @@ from cnoid_control.body.devices import (
     VisionSensor,
 )
 from cnoid_control.body.devices.base import Device
-from cnoid_control.body.exceptions import ModelFileNotWritten
+from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.load import load_description
 from cnoid_control.body.formats.mesh import MeshWriter
 from cnoid_control.body.formats.urdf import parse_urdf
@@ -282,7 +282,7 @@ def convert(model: str | Path, out: str | Path) -> BodyDescription:
 
     Raises:
         ModelError: the subclass that names what is wrong with the model.
-        ModelFileNotWritten: the file cannot be written.
+        ModelError: the file cannot be written.
     """
     description = load_description(model)
     write_urdf(description, Path(out))
@@ -294,7 +294,7 @@ def write_urdf(description: BodyDescription, path: Path) -> None:
 
     Raises:
         ModelError: the description is not a robot.
-        ModelFileNotWritten: the file cannot be written.
+        ModelError: the file cannot be written.
     """
     links = depth_first_order(description)
     meshes = MeshWriter(path)
@@ -316,7 +316,9 @@ def write_urdf(description: BodyDescription, path: Path) -> None:
         write_extension(robot, plain, description)
         path.write_text(_text(robot) + '\n', encoding='utf-8')
     except OSError as error:
-        raise ModelFileNotWritten(str(path), error.strerror or str(error)) from error
+        raise ModelError(
+            f'cannot be written: {error.strerror or str(error)}', str(path)
+        ) from error
 
 
 def _text(robot: Element) -> str:

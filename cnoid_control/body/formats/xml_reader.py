@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body.exceptions import InvalidValue, InvalidXml, MissingValue, NestingTooDeep
+from cnoid_control.body.exceptions import ModelError, invalid_value, missing_value
 
 Element = ElementTree.Element
 
@@ -25,12 +25,15 @@ class _GuardedBuilder(ElementTree.TreeBuilder):
         self._depth = 0
 
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        raise InvalidXml('document types and entities are not allowed', self._source)
+        raise ModelError(
+            'is not XML that can be read: document types and entities are not allowed',
+            self._source,
+        )
 
     def start(self, tag: Any, attrs: dict[Any, Any], /) -> Element:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise NestingTooDeep(MAX_DEPTH, self._source)
+            raise ModelError(f'elements are nested more than {MAX_DEPTH} deep', self._source)
         return super().start(tag, attrs)
 
     def end(self, tag: Any, /) -> Element:
@@ -50,8 +53,8 @@ class XmlReader:
         """Parse the text; document types, and with them entities, are refused.
 
         Raises:
-            InvalidXml: the text is not XML, or declares a document type.
-            NestingTooDeep: elements are nested too deep.
+            ModelError: the text is not XML, or declares a document type.
+            ModelError: elements are nested too deep.
         """
         self.source = source
         parser = ElementTree.XMLParser(target=_GuardedBuilder(source))
@@ -59,17 +62,17 @@ class XmlReader:
             parser.feed(text)
             self.root: Element = parser.close()
         except (ElementTree.ParseError, ValueError) as error:
-            raise InvalidXml(str(error), source) from error
+            raise ModelError(f'is not XML that can be read: {error!s}', source) from error
 
     def text(self, element: Element | None, key: str, context: Element) -> str:
         """Attribute that must be there; `context` is named where it is not.
 
         Raises:
-            MissingValue: it is not there.
+            ModelError: it is not there.
         """
         value = element.get(key) if element is not None else None
         if not value:
-            raise MissingValue(label(context), key, self.source)
+            raise missing_value(label(context), key, self.source)
         return value
 
     def number(
@@ -78,7 +81,7 @@ class XmlReader:
         """Attribute as a number, `default` where it is absent; infinite only where not `finite`.
 
         Raises:
-            InvalidValue: it is not a number.
+            ModelError: it is not a number.
         """
         text = element.get(key)
         return default if text is None else self.parse_number(text, element, key, finite)
@@ -89,7 +92,7 @@ class XmlReader:
         """Text of an element as a number, infinite only where not `finite`.
 
         Raises:
-            InvalidValue: it is not one.
+            ModelError: it is not one.
         """
         try:
             value = float(text or '')
@@ -97,14 +100,14 @@ class XmlReader:
             value = math.nan
         if not math.isfinite(value) if finite else math.isnan(value):
             expected = 'a finite number' if finite else 'a number'
-            raise InvalidValue(label(element), key, text, expected, self.source)
+            raise invalid_value(label(element), key, text, expected, self.source)
         return value
 
     def parse_integer(self, text: str | None, element: Element, key: str) -> int:
         """Text of an element as a whole number.
 
         Raises:
-            InvalidValue: it is not one.
+            ModelError: it is not one.
         """
         try:
             # Many a file has 640.0 for 640.
@@ -113,7 +116,7 @@ class XmlReader:
                 return int(number)
         except (ValueError, OverflowError):
             pass
-        raise InvalidValue(label(element), key, text, 'a whole number', self.source)
+        raise invalid_value(label(element), key, text, 'a whole number', self.source)
 
     def vector(
         self, element: Element | None, key: str, default: tuple[float, ...], size: int = 3
@@ -121,7 +124,7 @@ class XmlReader:
         """Attribute as `size` numbers, `default` where it is absent.
 
         Raises:
-            InvalidValue: it is not that many finite numbers.
+            ModelError: it is not that many finite numbers.
         """
         text = element.get(key) if element is not None else None
         if element is None or text is None:
@@ -134,7 +137,7 @@ class XmlReader:
         """Text of an element as `size` numbers; infinite ones only where not `finite`.
 
         Raises:
-            InvalidValue: it is not that many numbers.
+            ModelError: it is not that many numbers.
         """
         try:
             values = [float(word) for word in (text or '').split()]
@@ -143,7 +146,7 @@ class XmlReader:
         bad = (not math.isfinite(value) if finite else math.isnan(value) for value in values)
         if len(values) != size or any(bad):
             expected = f'{size} finite numbers' if finite else f'{size} numbers'
-            raise InvalidValue(label(element), key, text, expected, self.source)
+            raise invalid_value(label(element), key, text, expected, self.source)
         return np.array(values)
 
     def origin(self, element: Element) -> tuple[np.ndarray, np.ndarray]:

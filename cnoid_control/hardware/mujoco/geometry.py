@@ -22,7 +22,8 @@ from cnoid_control.body.description import (
     Sphere,
 )
 from cnoid_control.body.formats.mesh import Triangles, cone_mesh, read_mesh
-from cnoid_control.hardware.exceptions import SimulationModelError, UnknownCollision
+from cnoid_control.exceptions import choices
+from cnoid_control.hardware.exceptions import HardwareError, not_simulable
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters, ObjectParameters
 
 # Collision bits: the world (floor, things) and the robot collide with each other; things also
@@ -54,7 +55,7 @@ class GeometryBuilder:
         """Check the collision list against the model.
 
         Raises:
-            UnknownCollision: an entry selects nothing.
+            HardwareError: an entry selects nothing.
         """
         self._spec = spec
         self._name = description.name
@@ -67,7 +68,7 @@ class GeometryBuilder:
                     known.update(dict.fromkeys(_selectors(link, shape)))
         for selector in parameters.collision:
             if selector not in known:
-                raise UnknownCollision(selector, known)
+                raise HardwareError(f'collision: {selector!r} selects no shape; {choices(known)}')
 
     def add_floor(self) -> None:
         """Add the plane z = 0."""
@@ -168,7 +169,7 @@ class GeometryBuilder:
         try:
             return read_mesh(path)
         except (OSError, ValueError) as error:
-            raise SimulationModelError(self._name, str(error)) from error
+            raise not_simulable(self._name, str(error)) from error
 
     def add_object(self, name: str, thing: ObjectParameters) -> None:
         """Add a thing to the world; one with mass can be moved."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
-from cnoid_control.hardware.exceptions import SimulationDiverged, TimeStepMismatch, UnknownDevice
+from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.joints import JointCommands, TrackCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
@@ -73,7 +73,10 @@ class MujocoHardware(Hardware):
         physics_step = parameters.time_step or time_step
         self._steps = round(time_step / physics_step)
         if self._steps < 1 or abs(self._steps * physics_step - time_step) > 1e-9:
-            raise TimeStepMismatch(time_step, physics_step)
+            raise HardwareError(
+                f'the control period {time_step} s is not a whole number of physics steps of '
+                f'{physics_step} s'
+            )
         self._mapping = MujocoModel(body, parameters, physics_step)
         self.model = self._mapping.model
         self.data = mujoco.MjData(self.model)
@@ -92,7 +95,7 @@ class MujocoHardware(Hardware):
         self._bind()
         for name in parameters.sensors:
             if name not in (known := [*JOINT_SENSORS, *(d.name for d in body.devices)]):
-                raise UnknownDevice(name, known)
+                raise unknown_device(name, known)
 
     def _bind(self) -> None:
         """Prepare the calls that take the state over: in each tick they are only made."""
@@ -150,7 +153,7 @@ class MujocoHardware(Hardware):
         known = [device.name for device in self.body.devices]
         for name in request.devices:
             if name not in known:
-                raise UnknownDevice(name, known)
+                raise unknown_device(name, known)
         self._request = request
         self._commands.open(request)
         self._outputs.open(request)
@@ -267,7 +270,9 @@ class MujocoHardware(Hardware):
     def _report_divergence(self) -> None:
         for what, kind in DIVERGENCE.items():
             if self.data.warning[int(kind)].number:
-                raise SimulationDiverged(what, self.time)
+                raise HardwareError(
+                    f'the simulation diverged at {self.time:.4f} s: {what} is not finite'
+                )
 
     def write(self) -> None:
         """Take the body's commands over."""

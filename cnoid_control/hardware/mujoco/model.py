@@ -10,7 +10,7 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import LinkDescription
 from cnoid_control.body.kinematic_tree import KinematicTree
-from cnoid_control.hardware.exceptions import SimulationModelError
+from cnoid_control.hardware.exceptions import not_simulable
 from cnoid_control.hardware.mujoco.devices import AMBIENT, HEADLIGHT, DeviceBuilder
 from cnoid_control.hardware.mujoco.geometry import GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.inertia import set_inertia
@@ -57,8 +57,8 @@ class MujocoModel:
             free_root: whether the root can move; as the body says where None.
 
         Raises:
-            SimulationModelError: MuJoCo refuses the robot.
-            UnknownCollision: the collision list selects nothing.
+            HardwareError: MuJoCo refuses the robot.
+            HardwareError: the collision list selects nothing.
         """
         self.body = body
         self._parameters = parameters
@@ -88,7 +88,7 @@ class MujocoModel:
         try:
             self.model: mujoco.MjModel = self._spec.compile()
         except ValueError as error:
-            raise SimulationModelError(body.name, ' '.join(str(error).split())) from error
+            raise not_simulable(body.name, ' '.join(str(error).split())) from error
         self._map()
 
     def _set_options(self, time_step: float) -> None:

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body
-from cnoid_control.hardware.exceptions import SimulationModelError
+from cnoid_control.hardware.exceptions import not_simulable
 from cnoid_control.hardware.mujoco.geometry import SEEN_GROUP, GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.hardware.mujoco.renderer import RayCaster, surface_colors
@@ -136,7 +136,7 @@ def draw(bodies: Sequence[Body], view: View | None = None) -> np.ndarray:
         Red, green and blue of each pixel, uint8, shape (h, w, 3).
 
     Raises:
-        SimulationModelError: MuJoCo refuses a shape.
+        HardwareError: MuJoCo refuses a shape.
     """
     scene = _Scene(bodies)
     view = view or View.framing(scene.corners())
@@ -186,7 +186,7 @@ class _Scene:
             self._model: mujoco.MjModel = spec.compile()
         except ValueError as error:
             names = ', '.join(body.name for body in bodies)
-            raise SimulationModelError(names, ' '.join(str(error).split())) from error
+            raise not_simulable(names, ' '.join(str(error).split())) from error
         self._data = mujoco.MjData(self._model)
         mujoco.mj_kinematics(self._model, self._data)
         self._floor = floor.id

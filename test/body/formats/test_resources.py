@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cnoid_control.body.exceptions import PackageNotFound, PathOutsidePackage
+from cnoid_control.body.exceptions import ModelError, PathOutsidePackage
 from cnoid_control.body.formats.resources import package_folder, resolve_uri
 
 
@@ -48,7 +48,7 @@ def test_paths_and_file_addresses(tmp_path: Path) -> None:
 def test_bad_addresses(tmp_path: Path) -> None:
     """Unknown packages, and paths that lead out of theirs, are refused."""
     for uri in ('package://no_such_package/a.stl', 'package:///etc/passwd', 'package://../a.stl'):
-        with pytest.raises(PackageNotFound, match='searched'):
+        with pytest.raises(ModelError, match='searched'):
             resolve_uri(uri, tmp_path)
     for rest in ('../a.stl', 'urdf/../../a.stl', '/etc/passwd'):
         with pytest.raises(PathOutsidePackage, match='leads out'):

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cnoid_control.body import select_hardware
-from cnoid_control.body.exceptions import UnknownHardware
+from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.urdf import parse_urdf
 
 
@@ -50,7 +50,7 @@ def test_gazebo_loads_the_controller_manager(root: Path) -> None:
 
 def test_unknown_hardware_is_refused() -> None:
     """A name that is neither known nor a plug-in is refused with the names that are known."""
-    with pytest.raises(UnknownHardware, match='gazebo, mock, topic'):
+    with pytest.raises(ModelError, match='gazebo, mock, topic'):
         select_hardware('<robot/>', 'gazbo')
 
 

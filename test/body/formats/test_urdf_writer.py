@@ -6,7 +6,7 @@ from body.models import MIXED, SR1, same_body
 
 from cnoid_control.body import Body
 from cnoid_control.body.description import BodyDescription, Mesh
-from cnoid_control.body.exceptions import ModelFileNotWritten
+from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.choreonoid import parse_body
 from cnoid_control.body.formats.load import load_description
 from cnoid_control.body.formats.urdf import parse_urdf
@@ -73,5 +73,5 @@ def test_convert(tmp_path: Path) -> None:
 
 def test_place_that_cannot_be_written(tmp_path: Path) -> None:
     """A folder that does not exist is refused by name."""
-    with pytest.raises(ModelFileNotWritten, match='nowhere'):
+    with pytest.raises(ModelError, match='nowhere'):
         convert(FULL, tmp_path / 'nowhere' / 'out.urdf')

@@ -22,7 +22,7 @@ from cnoid_control.body.description import (
     Shape,
     Sphere,
 )
-from cnoid_control.hardware.exceptions import SimulationModelError, UnsupportedChannel
+from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import ObjectParameters
 
@@ -110,7 +110,7 @@ def test_broken_mesh_files_are_named(tmp_path: Path, simulate: Simulate) -> None
     """A file that holds no mesh is named in the error."""
     path = tmp_path / 'thing.dae'
     path.write_text('nothing')
-    with pytest.raises(SimulationModelError, match=r'thing\.dae'):
+    with pytest.raises(HardwareError, match=r'thing\.dae'):
         simulate(make_thing(Shape(Mesh(path=str(path)))))
 
 
@@ -336,5 +336,5 @@ def test_robot_that_cannot_be_simulated_is_named(simulate: Simulate) -> None:
     description = make_description(JointType.FIXED)
     description.links[-1].mass = 0.0
     description.links[-1].inertia = np.zeros((3, 3))
-    with pytest.raises(SimulationModelError, match=r'arm cannot be simulated: .*hand'):
+    with pytest.raises(HardwareError, match=r'arm cannot be simulated: .*hand'):
         simulate(Body(description))

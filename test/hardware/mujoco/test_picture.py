@@ -14,7 +14,7 @@ from cnoid_control.body.description import (
     Mesh,
     Shape,
 )
-from cnoid_control.hardware.exceptions import SimulationModelError
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.mujoco.picture import View, draw, save_picture
 
 FRONT = View(position=(5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
@@ -99,7 +99,7 @@ def test_without_a_camera_the_whole_robot_is_in_the_picture(tmp_path):
 
 def test_a_mesh_that_cannot_be_read_is_named():
     """The message names the file."""
-    with pytest.raises(SimulationModelError, match=r'foot\.stl'):
+    with pytest.raises(HardwareError, match=r'foot\.stl'):
         draw([cube((0, 0, 1), geometry=Mesh(path='/nowhere/foot.stl'))], FRONT)
 
 

@@ -11,7 +11,7 @@ from cnoid_control.body import Body, Device, JointType, Link, StateFlag
 from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu, RateGyroSensor
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.hardware.disturbance import DisturbanceParameters
-from cnoid_control.hardware.exceptions import HardwareError, UnknownDevice
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.share import shared_file
 
@@ -204,11 +204,11 @@ def test_sensor_delay_gives_old_values(simulate: Simulate) -> None:
 def test_errors_of_unknown_sensors_are_refused(simulate: Simulate) -> None:
     """An unknown sensor, an unknown device and a wrong size are named."""
     body = make_arm(('hand', RateGyroSensor('gyro')))
-    with pytest.raises(UnknownDevice, match=r'unknown device .wheel.*gyro'):
+    with pytest.raises(HardwareError, match=r'unknown device .wheel.*gyro'):
         simulate(body, sensors={'wheel': DisturbanceParameters()})
     request = make_request(body)
     request.devices = {'eye'}
-    with pytest.raises(UnknownDevice, match=r'unknown device .eye'):
+    with pytest.raises(HardwareError, match=r'unknown device .eye'):
         simulate(body, request)
     request.devices = {'gyro'}
     with pytest.raises(HardwareError, match=r'sensors\.gyro\.noise has 2 values, gyro has 3'):
