@@ -59,7 +59,8 @@ class Batch:
     rows: np.ndarray
 
 
-# Why not mcap.writer.Writer: 36 us per tick of SR1 (one call per message) instead of 6 us here.
+# mcap.writer.Writer took 36 us of CPU per tick of four topics (29 joints) where this takes 6 to
+# 11 us, and cannot take back a write that failed.
 class McapWriter:
     """One MCAP file with ROS 2 messages, indexed and compressed.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -269,6 +270,7 @@ def odometry(frame: str, child_frame: str) -> MessageLayout:
     return MessageLayout(ODOMETRY, {'header.frame_id': frame, 'child_frame_id': child_frame})
 
 
+@functools.lru_cache(256)
 def numbers(count: int) -> MessageLayout:
     """std_msgs/Float64MultiArray with this many numbers in 'data'."""
     return MessageLayout(NUMBERS, {'data': np.zeros(count)})
