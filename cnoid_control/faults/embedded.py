@@ -180,7 +180,7 @@ def _fill_disk(rig: EmbeddedRig) -> None:
 def _parameter_storm(rig: EmbeddedRig) -> None:
     for i in range(1000):
         changed = dataclasses.replace(rig.controller.options, gain=1.0 + 0.1 * math.sin(i))
-        rig.controller.update_parameters(changed)
+        rig.controller.update_parameters(rig.controller.options, changed)
         rig.run(rig.config.time_step)
 
 
