@@ -19,7 +19,10 @@ from cnoid_control.controllers.composition import (
 )
 from cnoid_control.controllers.composition.conditions import After, MessageArrived
 from cnoid_control.controllers.composition.graph import draw_graph, graph_text
-from cnoid_control.controllers.composition.multi import ConfiguredMultiController
+from cnoid_control.controllers.composition.multi import (
+    ConfiguredMultiController,
+    MultiParameters,
+)
 from cnoid_control.controllers.composition.sequence import SequenceController
 from cnoid_control.controllers.composition.state_machine import ConfiguredStateMachine
 from cnoid_control.controllers.motion_queue.controller import MotionQueueController
@@ -400,3 +403,46 @@ class TestGraph:
         picture = tmp_path / 'graph.png'
         draw_graph(machine, picture)
         assert picture.stat().st_size > 5000
+
+
+class TestOptions:
+    """Options of parts that change while the composition runs."""
+
+    def multi(self):
+        """Two queues side by side, each for a joint of its own."""
+        options = {'controller': 'motion_queue', 'options': {'kp': 50.0}}
+        stages = {'first': {**options, 'joints': ['shoulder']}}
+        stages['second'] = {**options, 'joints': ['elbow']}
+        loop = make_loop(ConfiguredMultiController(), {'stages': stages, **GAINS})
+        return loop, loop.host.controllers[0], stages
+
+    def change(self, managed, stages):
+        """Change the options of the parts as the host does."""
+        options = {'stages': stages, **GAINS}
+        managed.change_options(options, parse_parameters(MultiParameters, options, 'test'))
+
+    def test_they_are_passed_on_to_the_part(self):
+        """Another gain of one part acts on its joint."""
+        loop, managed, stages = self.multi()
+        run(loop, 0.1)
+        stages['first'] = {**stages['first'], 'options': {'kp': 70.0}}
+        self.change(managed, stages)
+        run(loop, 0.1)
+        assert loop.hardware.body.kp.tolist() == [70.0, 50.0]
+
+    def test_all_parts_follow_or_none(self):
+        """Where the second part refuses, the first one keeps what it had."""
+        loop, managed, stages = self.multi()
+        stages['first'] = {**stages['first'], 'options': {'kp': 70.0}}
+        stages['second'] = {**stages['second'], 'options': {'joints': ['elbow']}}
+        with pytest.raises(ParameterError, match=r'second\.joints: read-only'):
+            self.change(managed, stages)
+        run(loop, 0.1)
+        assert loop.hardware.body.kp.tolist() == [50.0, 50.0]
+
+    def test_parts_cannot_be_added(self):
+        """What the composition is made of is fixed."""
+        _, managed, stages = self.multi()
+        stages['third'] = stages['first']
+        with pytest.raises(ParameterError, match=r'test\.stages\.third: it cannot be added'):
+            self.change(managed, stages)
