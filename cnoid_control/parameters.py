@@ -6,7 +6,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ class ParameterError(CnoidControlError):
     def __init__(self, key: str, message: str) -> None:
         """Name the full key of the option and what is wrong with it."""
         self.key = key
+        self.reason = message
         super().__init__(f'{key}: {message}')
 
 
@@ -66,7 +67,7 @@ class ParameterInfo:
         unit: unit of the value, may be empty.
         minimum, maximum: inclusive range of numbers; infinite for none.
         choices: the values allowed; empty for any.
-        read_only: whether it is fixed once the controller runs.
+        read_only: whether it is refused to change it once the controller runs.
     """
 
     description: str = ''
@@ -183,6 +184,67 @@ def _check_scalar(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
     if kind in (int, float) and not info.minimum <= value <= info.maximum:
         raise ParameterOutOfRange(key, value, f'it must lie in [{info.minimum}, {info.maximum}]')
     return value
+
+
+@dataclass(frozen=True)
+class ParameterChange:
+    """One option that differs between two sets of options.
+
+    Attributes:
+        key: full key of the option ('hand.gain'); of a map by name, the key of the entry that
+            was added or removed.
+        old, new: both values; `MISSING` where an entry was added or removed.
+        read_only: whether the option, or one that contains it, was declared read-only.
+    """
+
+    key: str
+    old: Any
+    new: Any
+    read_only: bool
+
+
+def parameter_changes(old: Any, new: Any, prefix: str = '') -> list[ParameterChange]:
+    """Options that differ between two instances of one dataclass, down to single values.
+
+    Args:
+        old: the options as they were.
+        new: the options as they are to be.
+        prefix: key of the whole.
+    """
+    return list(_differences(old, new, prefix, False))
+
+
+def refuse_other_names(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Refuse to add or remove entries of a map by name while running.
+
+    Args:
+        key: key of the map, for messages.
+        old: the map in force.
+        new: what it is to be.
+
+    Raises:
+        ParameterError: an entry was added or removed.
+    """
+    for name in dict.fromkeys([*old, *new]):
+        if (name in old) != (name in new):
+            word = 'added' if name in new else 'removed'
+            raise ParameterError(
+                _join(key, name), f'it cannot be {word} while the controller runs'
+            )
+
+
+def _differences(old: Any, new: Any, key: str, read_only: bool) -> Iterator[ParameterChange]:
+    if dataclasses.is_dataclass(old) and type(old) is type(new):
+        for field in dataclasses.fields(old):
+            fixed = read_only or parameter_info(field).read_only
+            values = getattr(old, field.name), getattr(new, field.name)
+            yield from _differences(*values, _join(key, field.name), fixed)
+    elif isinstance(old, dict) and isinstance(new, dict):
+        for name in dict.fromkeys([*old, *new]):
+            pair = old.get(name, MISSING), new.get(name, MISSING)
+            yield from _differences(*pair, _join(key, str(name)), read_only)
+    elif old != new:
+        yield ParameterChange(key, old, new, read_only)
 
 
 def _join(prefix: str, name: str) -> str:

@@ -26,9 +26,11 @@ class $class_name(SimpleController):
     class Parameters:
         """What the config file and `--option` can set."""
 
-        joint: str = parameter('RARM_SHOULDER_P', 'joint that swings')
+        joint: str = parameter('RARM_SHOULDER_P', 'joint that swings', read_only=True)
         amplitude: float = parameter(0.3, 'how far it swings', unit='rad', minimum=0.0)
-        frequency: float = parameter(0.5, 'how often it swings', unit='Hz', minimum=0.0)
+        frequency: float = parameter(
+            0.5, 'how often it swings', unit='Hz', minimum=0.0, read_only=True
+        )
         stiffness: float = parameter(8000.0, 'proportional gain', unit='N m/rad', minimum=0.0)
         damping: float = parameter(100.0, 'derivative gain', unit='N m s/rad', minimum=0.0)
 
@@ -36,18 +38,20 @@ class $class_name(SimpleController):
         """Say what is read and commanded, and remember the posture."""
         self.io = io
         self.body = io.body
-        self.options = io.parameters
         for joint in self.body.joints:
             joint.actuation_mode = StateFlag.JOINT_TORQUE
             io.enable_io(joint)
             io.enable_input(joint, StateFlag.JOINT_VELOCITY)
-        self.swinging = self.body.joint(self.options.joint).joint_id
+        self.swinging = self.body.joint(io.parameters.joint).joint_id
         self.q_initial = self.body.q.copy()
         return True
 
+    def update_parameters(self, old: Parameters, new: Parameters) -> None:
+        """Follow the other options while running: control() reads them in every tick."""
+
     def control(self) -> bool:
         """Compute the torques of one tick."""
-        body, options = self.body, self.options
+        body, options = self.body, self.io.parameters
         phase = 2.0 * np.pi * options.frequency * self.io.current_time
         # 1 - cos starts without a jump of position or velocity.
         swing = options.amplitude * (1.0 - np.cos(phase)) / 2.0

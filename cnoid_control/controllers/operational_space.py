@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -43,9 +44,7 @@ class OperationalSpaceController(TasksController):
 
     def configure(self, config: ControllerConfig) -> bool:
         """Check the levels besides everything else."""
-        for name, task in config.parameters.tasks.items():
-            if task.priority not in LEVELS:
-                raise TaskError(f'{name}.priority: level 1 or 2 expected, got {task.priority}')
+        _check_levels(config.parameters)
         return super().configure(config)
 
     def initialize(self, io: ControllerIO) -> bool:
@@ -55,16 +54,35 @@ class OperationalSpaceController(TasksController):
         add_joint_limits(self.tasks, io.parameters.max_acceleration)
         return True
 
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow the acceleration besides what tasks follow."""
+        _check_levels(new)
+        super().update_parameters(old, new)
+        set_max_acceleration(self.tasks, new.max_acceleration)
+
+
+def _check_levels(parameters: OperationalSpaceParameters) -> None:
+    for name, task in parameters.tasks.items():
+        if task.priority not in LEVELS:
+            raise TaskError(f'{name}.priority: level 1 or 2 expected, got {task.priority}')
+
 
 def add_joint_limits(tasks: TaskSolver, max_acceleration: float) -> None:
     """Keep all controlled joints to the model's speeds and ranges, and to an acceleration."""
     group = tasks.joint_group
     speed = JointVelocityConstraint('joint speed', group)
     speed.max_velocity = np.array([joint.dq_upper for joint in group.joints])
-    acceleration = JointAccelerationConstraint('joint acceleration', group)
-    acceleration.max_acceleration = max_acceleration
     tasks.add_constraint(speed)
-    tasks.add_constraint(acceleration)
-    tasks.add_constraint(
-        JointPositionConstraint('joint range', group, max_deceleration=max_acceleration)
-    )
+    tasks.add_constraint(JointAccelerationConstraint('joint acceleration', group))
+    tasks.add_constraint(JointPositionConstraint('joint range', group))
+    set_max_acceleration(tasks, max_acceleration)
+
+
+def set_max_acceleration(tasks: TaskSolver, max_acceleration: float) -> None:
+    """Change the acceleration [rad/s^2] of the constraints of `add_joint_limits`."""
+    acceleration = tasks.constraints['joint acceleration']
+    assert isinstance(acceleration, JointAccelerationConstraint)
+    acceleration.max_acceleration = np.asarray(max_acceleration)
+    position_range = tasks.constraints['joint range']
+    assert isinstance(position_range, JointPositionConstraint)
+    position_range.max_deceleration = max_acceleration

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -55,10 +54,12 @@ class PDController(SimpleController):
     def initialize(self, io: ControllerIO) -> bool:
         """Command efforts, read displacements and velocities."""
         self.io, self.body, self.dt = io, io.body, io.time_step
+        self.q_initial = self.q_ref = io.body.q.copy()
         try:
             for name, joints in io.parameters.groups.items():
                 self.body.add_joint_group(name, joints)
-            self._take_parameters(io.parameters)
+            self._apply(io.parameters)
+            self._go_to_posture(io.parameters)
         except CnoidControlError as error:
             print(error, file=io.os)
             return False
@@ -73,36 +74,32 @@ class PDController(SimpleController):
         self._still = np.zeros(self.body.num_joints)
         return True
 
-    def _take_parameters(self, parameters: PDParameters) -> None:
+    def _apply(self, parameters: PDParameters) -> None:
+        """Use other gains; nothing changes where an option cannot be used."""
         body = self.body
         gains = [_gain(body, name, parameters) for name in GAINS]
         weightless = np.zeros(body.num_joints, dtype=bool)
         for name in parameters.gravity_compensation:
             weightless[_joints(body, 'gravity_compensation', name)] = True
-        goal = body.q if not parameters.posture else np.array(parameters.posture)
-        if goal.size != body.num_joints:
+        if parameters.posture and len(parameters.posture) != body.num_joints:
             raise ParameterOutOfRange(
                 'posture', parameters.posture, f'it needs {body.num_joints} values'
             )
         self.gains = np.array(gains)
         self.weightless = weightless
-        self.q_start, self.q_goal = body.q.copy(), goal.copy()
-        self.q_ref = self.q_start.copy()
+
+    def _go_to_posture(self, parameters: PDParameters) -> None:
+        """Move from the present reference to the posture."""
+        self.q_start = self.q_ref.copy()
+        self.q_goal = np.array(parameters.posture) if parameters.posture else self.q_initial
         self.move_time = parameters.move_time
         self.begin = self.io.current_time
 
-    def update_parameters(self, parameters: Any) -> None:
-        """Take over new gains at once, and go to a new posture."""
-        reached = self.q_ref
-        holding = self.io.parameters.posture == parameters.posture
-        goal, begin = self.q_goal, self.begin
-        start = self.q_start
-        self._take_parameters(parameters)
-        if holding:
-            self.q_start, self.q_goal, self.begin = start, goal, begin
-        else:
-            self.q_start = reached
-        self.q_ref = reached
+    def update_parameters(self, old: PDParameters, new: PDParameters) -> None:
+        """Use new gains at once, and go to a new posture or at another speed."""
+        self._apply(new)
+        if (old.posture, old.move_time) != (new.posture, new.move_time):
+            self._go_to_posture(new)
 
     def control(self) -> bool:
         """One tick of PID control."""

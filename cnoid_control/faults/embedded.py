@@ -184,7 +184,7 @@ def _fill_disk(testbed: EmbeddedTestbed) -> None:
 def _parameter_storm(testbed: EmbeddedTestbed) -> None:
     for i in range(1000):
         changed = dataclasses.replace(testbed.controller.options, gain=1.0 + 0.1 * math.sin(i))
-        testbed.controller.update_parameters(changed)
+        testbed.controller.update_parameters(testbed.controller.options, changed)
         testbed.run(testbed.config.time_step)
 
 

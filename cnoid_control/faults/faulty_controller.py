@@ -97,6 +97,8 @@ class FaultyController(SimpleController):
         if fault in ('nan', 'huge'):
             self.body.u[:] = np.nan if fault == 'nan' else 1e9
 
-    def update_parameters(self, parameters: FaultyControllerParameters) -> None:
+    def update_parameters(
+        self, old: FaultyControllerParameters, new: FaultyControllerParameters
+    ) -> None:
         """Take over what is to go wrong."""
-        self.options = parameters
+        self.options = new

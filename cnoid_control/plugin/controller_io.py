@@ -37,9 +37,13 @@ class ControllerConfig:
         """Collect it; options given as a mapping become a line of YAML."""
         self.controller_name = controller_name
         self.body = body
+        self.set_options(options, parameters)
+        self.os: TextIO = os if os is not None else sys.stderr
+
+    def set_options(self, options: str | Mapping[str, Any], parameters: Any) -> None:
+        """Replace the options; for the host."""
         self.option_string = options if isinstance(options, str) else format_option_string(options)
         self.parameters = parameters
-        self.os: TextIO = os if os is not None else sys.stderr
 
     @property
     def options(self) -> list[str]:

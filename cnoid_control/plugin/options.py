@@ -1,11 +1,24 @@
-"""Option strings of controllers."""
+"""Options of controllers: as text, checked, and changed while a controller runs."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import (
+    ParameterError,
+    UnknownParameter,
+    WrongParameterType,
+    parameter_changes,
+    parse_parameters,
+)
+
+if TYPE_CHECKING:
+    from cnoid_control.plugin.simple_controller import SimpleController
 
 
 def split_options(text: str) -> list[str]:
@@ -52,3 +65,86 @@ def format_option_string(values: Mapping[str, Any]) -> str:
     return yaml.safe_dump(
         dict(values), default_flow_style=True, width=10**9, sort_keys=False
     ).strip()
+
+
+def check_options(
+    name: str, controller: type[SimpleController], options: str | Mapping[str, Any]
+) -> Any:
+    """Check options against the controller's `Parameters`.
+
+    A controller that declares none may still read an option string by itself, as in Choreonoid.
+
+    Args:
+        name: name of the controller in the run, for messages.
+        controller: class of the controller.
+        options: its options, as text or as a mapping.
+
+    Returns:
+        The checked instance; None for a controller that declares no parameters.
+
+    Raises:
+        ParameterError: an option is unknown, missing, of the wrong type or out of range.
+    """
+    schema = controller.Parameters
+    if schema is None:
+        if options and not isinstance(options, str):
+            raise UnknownParameter(f'{name}.{next(iter(options))}', [])
+        return None
+    if isinstance(options, str):
+        try:
+            options = parse_option_string(options)
+        except ValueError as error:
+            raise WrongParameterType(name, options, 'a map of options') from error
+    try:
+        return parse_parameters(schema, options, name)
+    except CnoidControlError:
+        raise
+    except Exception as error:
+        # A dataclass may check its values against each other in __post_init__.
+        raise CnoidControlError(f'{name}: {error}') from error
+
+
+def change_options(name: str, controller: SimpleController, old: Any, new: Any) -> None:
+    """Have a running controller follow changed options, or refuse the change by name.
+
+    A change is refused where the option is read-only, where the class does not say by overriding
+    `update_parameters` that it follows its options (an override speaks for the options that its
+    own class has, not for those that a subclass adds), and where the override raises.
+
+    Args:
+        name: name of the controller in the run, for messages.
+        controller: the controller, initialized with the old options.
+        old: its options, checked.
+        new: what they are to be, checked.
+
+    Raises:
+        ParameterError: the change is refused; the old options stay in force.
+        Exception: likewise, for a reason of the controller's own.
+    """
+    changes = parameter_changes(old, new)
+    followed = _followed_options(type(controller))
+    for change in changes:
+        key = f'{name}.{change.key}'
+        if change.read_only:
+            raise ParameterError(key, 'read-only, it cannot change while the controller runs')
+        if change.key.split('.')[0] not in followed:
+            raise ParameterError(
+                key,
+                f'{type(controller).__name__} cannot change it while it runs: its class does not '
+                'override update_parameters() for this option',
+            )
+    if not changes:
+        return
+    try:
+        controller.update_parameters(old, new)
+    except ParameterError as error:
+        if error.key == name or error.key.startswith(f'{name}.'):
+            raise
+        raise ParameterError(f'{name}.{error.key}', error.reason) from error
+
+
+def _followed_options(controller: type[SimpleController]) -> set[str]:
+    """Options of the class whose `update_parameters` is in force; none for the base class."""
+    owner = next(cls for cls in controller.__mro__ if 'update_parameters' in vars(cls))
+    schema = getattr(owner, 'Parameters', None)
+    return {field.name for field in dataclasses.fields(schema)} if schema is not None else set()

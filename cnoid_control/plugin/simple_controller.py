@@ -18,7 +18,7 @@ class SimpleController:
     Attributes:
         Parameters: dataclass of the controller's options (see `cnoid_control.parameters`);
             None for a controller without any. The host checks the options that were given against
-            it and hands an instance over as `config.parameters` and `io.parameters`.
+            it and passes an instance as `config.parameters` and `io.parameters`.
     """
 
     Parameters: ClassVar[type | None] = None
@@ -52,14 +52,20 @@ class SimpleController:
     def unconfigure(self) -> None:
         """Undo configure."""
 
-    def update_parameters(self, parameters: Any) -> None:
-        """Take over changed parameters while running, between two ticks.
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow options that change while running; called between two ticks.
+
+        To override this is to say that the controller follows the options of its `Parameters`
+        that are not declared read-only: because control() reads `io.parameters` in every tick,
+        or because the override applies them. Without an override the host refuses every change.
+        The host replaces `io.parameters` by `new` when the override has returned.
 
         Args:
-            parameters: a checked instance of `Parameters`.
+            old: the options in force, an instance of `Parameters`.
+            new: what they are to be, checked.
 
         Raises:
-            Exception: to refuse them; the old ones stay in force.
+            Exception: to refuse the change; nothing may have changed then.
         """
 
     def report(self) -> dict[str, Any]:

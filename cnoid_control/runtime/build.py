@@ -17,12 +17,13 @@ from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
 from cnoid_control.parameters import ParameterOutOfRange
 from cnoid_control.plugin import SimpleController
+from cnoid_control.plugin.options import check_options
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.config import OtherController, RobotParameters, RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerRaised, UnknownParentController
 from cnoid_control.runtime.loop import ControlLoop, TickRecorder
-from cnoid_control.runtime.managed_controller import ManagedController, check_options
+from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters

@@ -9,11 +9,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.parameters import WrongParameterType, parse_parameters
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
-from cnoid_control.plugin.options import parse_option_string
+from cnoid_control.plugin.options import change_options, check_options
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
@@ -212,6 +210,32 @@ class ManagedController:
             member.configured = False
         return errors
 
+    # --- options ------------------------------------------------------------------------------
+
+    def change_options(self, options: str | Mapping[str, Any], parameters: Any) -> None:
+        """Replace the options: between two ticks where the controller runs.
+
+        Args:
+            options: all its options, as text or as a mapping.
+            parameters: the same, checked.
+
+        Raises:
+            ParameterError: a change is refused; the old options stay in force.
+            ControllerRaised: the controller tried to leave the program.
+            Exception: the controller refuses them for a reason of its own.
+        """
+        if self.io is not None:
+            try:
+                change_options(self.name, self.controller, self.parameters, parameters)
+            except Exception:
+                raise
+            except BaseException as error:
+                let_interrupt_pass(error)
+                # One that leaves the program must not take the loop along.
+                raise ControllerRaised(self.name, 'update_parameters', None, error) from error
+            self.io.set_options(options, parameters)
+        self.options, self.parameters = options, parameters
+
     # --- calls --------------------------------------------------------------------------------
 
     def _descend(self, phase: str) -> list[ControllerFailed]:
@@ -268,30 +292,3 @@ def let_interrupt_pass(error: BaseException) -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if isinstance(error, KeyboardInterrupt) and is_main:
         raise error
-
-
-def check_options(
-    name: str, controller: type[SimpleController], options: str | Mapping[str, Any]
-) -> Any:
-    """Check options against the controller's `Parameters`.
-
-    Returns:
-        The checked instance; None for a controller that declares no parameters.
-
-    Raises:
-        ParameterError: an option is unknown, missing, of the wrong type or out of range.
-    """
-    if controller.Parameters is None:
-        return None
-    if isinstance(options, str):
-        try:
-            options = parse_option_string(options)
-        except ValueError as error:
-            raise WrongParameterType(name, options, 'a map of options') from error
-    try:
-        return parse_parameters(controller.Parameters, options, name)
-    except CnoidControlError:
-        raise
-    except Exception as error:
-        # A dataclass may check its values against each other in __post_init__.
-        raise CnoidControlError(f'{name}: {error}') from error

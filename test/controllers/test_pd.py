@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,12 +58,12 @@ def test_parameters_change_while_running() -> None:
     held = controller.q_ref.copy()
     old = controller.io.parameters
     stiffer = PDParameters(**{**vars(old), 'kp': 300.0})
-    controller.update_parameters(stiffer)
+    controller.update_parameters(old, stiffer)
     assert controller.gains[0, 2] == 300.0
     run_for(loop, 0.01)
     np.testing.assert_allclose(controller.q_ref, held, atol=1e-12)
     moved = PDParameters(**{**vars(old), 'posture': [0.0, 0.5, 0.0, 1.0, 0.0, 0.5, 0.0]})
-    controller.update_parameters(moved)
+    controller.update_parameters(old, moved)
     run_for(loop, 0.001)
     np.testing.assert_allclose(controller.q_ref, held, atol=1e-3)
     run_for(loop, 0.5)
@@ -86,3 +87,29 @@ def test_wrong_options_are_named(options: dict[str, object], message: str) -> No
     config = load_config('pd', {f'pd.{key}': value for key, value in options.items()})
     assert make_loop(config, os=messages).run(0.01).exit == 'failed'
     assert message in messages.getvalue()
+
+
+def test_back_to_the_first_posture() -> None:
+    """From A to B and back to A: what counts is the posture in force, not the first one."""
+    loop = open_loop('pd', pd__move_time=0.05)
+    managed = loop.host.controllers[0]
+    first = managed.parameters
+    run_for(loop, 0.1)
+    second = replace(first, posture=[0.0, 0.5, 0.0, 1.0, 0.0, 0.5, 0.0])
+    for parameters in (second, first, second, first):
+        managed.change_options({}, parameters)
+        run_for(loop, 0.1)
+        np.testing.assert_allclose(managed.controller.q_ref, parameters.posture, atol=1e-12)
+    loop.close()
+
+
+def test_without_a_posture_it_returns_to_the_initial_one() -> None:
+    """Also where it has moved away in the meantime."""
+    loop = open_loop('pd', pd__move_time=0.05)
+    managed = loop.host.controllers[0]
+    initial = managed.controller.q_initial.copy()
+    run_for(loop, 0.2)
+    managed.change_options({}, replace(managed.parameters, posture=[]))
+    run_for(loop, 0.1)
+    np.testing.assert_allclose(managed.controller.q_ref, initial, atol=1e-12)
+    loop.close()

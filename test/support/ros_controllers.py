@@ -78,11 +78,22 @@ class Hold(SimpleController):
             self.body.u[0] = np.nan
         return True
 
-    def update_parameters(self, parameters):
+    def update_parameters(self, old, new):
         """Take over gains; a stiffness of 13 is refused."""
-        if parameters.kp == 13.0:
+        if new.kp == 13.0:
             raise ValueError('13 is unlucky')
-        self.given = parameters
+        self.given = new
+
+
+class Deaf(Hold):
+    """Has one more option than the override of its base class follows."""
+
+    @dataclass
+    class Parameters(Hold.Parameters):
+        """Options."""
+
+        goal: float = parameter(0.0, 'what nobody reads', unit='rad')
+        side: str = parameter('left', 'what cannot change', read_only=True)
 
 
 class Other(Hold):

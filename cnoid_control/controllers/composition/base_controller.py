@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cnoid_control.controllers.composition.exceptions import CompositionError
+
 if TYPE_CHECKING:
     from cnoid_control.plugin import ControllerIO
 
@@ -60,6 +62,19 @@ class BaseController:
         """Enable what the block needs of the robot; called once, before the first tick."""
         for child in self.children().values():
             child.attach(io)
+
+    def update_options(self, options: Mapping[str, Any]) -> None:
+        """Follow other options while running; a block that cannot do so refuses.
+
+        Args:
+            options: all options of the block.
+
+        Raises:
+            CompositionError: it cannot.
+        """
+        raise CompositionError(
+            f'the options of {self.describe()} cannot change while the composition runs'
+        )
 
     def describe(self) -> str:
         """What it is, in a word or two."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cnoid_control.body import StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.command_message import CommandInterpreter
-from cnoid_control.controllers.composition.exceptions import CompositionCycle, StageRefused
+from cnoid_control.controllers.composition.exceptions import CompositionCycle
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
-from cnoid_control.controllers.drive.laws import GAINS
+from cnoid_control.controllers.drive.laws import refuse_unused
 from cnoid_control.controllers.sensor_reading import SensorReading, find_device
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import parameter, refuse_other_names
 from cnoid_control.plugin import ControllerIO, SimpleController
 
 ROOT_STATE = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
@@ -41,6 +42,8 @@ class CompositionController(SimpleController):
     """
 
     Parameters: ClassVar[type | None] = ComposedParameters
+    # Option that holds the parts by name.
+    parts_key: ClassVar[str] = 'stages'
 
     def __init__(self, composition: BaseController | None = None) -> None:
         """Take the controller to run; subclasses may make it from the options instead."""
@@ -55,7 +58,6 @@ class CompositionController(SimpleController):
         """Build the controller, enable what it needs and hold the position."""
         self.io = io
         parameters: ComposedParameters = io.parameters or ComposedParameters()
-        self._parameters = parameters
         self.composition = self._given or self.build(parameters)
         check_tree(self.composition)
         self._drive = JointDrive(io, self._driven(parameters))
@@ -75,19 +77,34 @@ class CompositionController(SimpleController):
         self._begun = False
         return True
 
-    def update_parameters(self, parameters: Any) -> None:
-        """Take over other gains.
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Use new gains, and pass changed options of parts on to them: all of them, or none.
 
         Raises:
-            StageRefused: something else has changed; that takes a new start.
+            ParameterError: an option cannot change while running.
+            CompositionError: a part cannot follow its options.
         """
-        old = vars(self._parameters)
-        changed = [name for name, value in vars(parameters).items() if value != old[name]]
-        fixed = [name for name in changed if name not in GAINS]
-        if fixed:
-            raise StageRefused(fixed[0], 'cannot change while the composition runs')
-        self._commands.set_gains(parameters.gains(self._drive.size))
-        self._parameters = parameters
+        refuse_unused(old, new)
+        gains = new.gains(self._drive.size)
+        before, after = self.part_options(old), self.part_options(new)
+        refuse_other_names(self.parts_key, before, after)
+        parts = self.composition.children()
+        done: list[str] = []
+        try:
+            for name, options in after.items():
+                if options != before[name]:
+                    parts[name].update_options(options)
+                    done.append(name)
+        except Exception:
+            for name in reversed(done):
+                parts[name].update_options(before[name])
+            raise
+        self._commands.set_gains(gains)
+
+    @staticmethod
+    def part_options(parameters: Any) -> dict[str, Mapping[str, Any]]:
+        """Options of the parts by name; a composition that is made in Python has none."""
+        return {}
 
     @staticmethod
     def _driven(parameters: ComposedParameters) -> DriveParameters:

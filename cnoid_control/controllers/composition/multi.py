@@ -160,16 +160,24 @@ def merge(earlier: Any, later: Any) -> Any:
 class MultiStage:
     """One of several controllers."""
 
-    controller: str = parameter(description='entry point, module:Class or file.py:Class')
+    controller: str = parameter(
+        description='entry point, module:Class or file.py:Class', read_only=True
+    )
     options: dict[str, Any] = parameter({}, "the controller's options")
     inputs: dict[str, str] = parameter(
-        {}, 'item of the register for each input; the whole register where empty'
+        {}, 'item of the register for each input; the whole register where empty', read_only=True
     )
     outputs: dict[str, str] = parameter(
-        {}, 'item of the register for each output; all under their own names where empty'
+        {},
+        'item of the register for each output; all under their own names where empty',
+        read_only=True,
     )
-    after: list[str] = parameter([], 'controllers that must run before it in a tick')
-    joints: list[str] = parameter([], 'joints that it may command; all that it does where empty')
+    after: list[str] = parameter(
+        [], 'controllers that must run before it in a tick', read_only=True
+    )
+    joints: list[str] = parameter(
+        [], 'joints that it may command; all that it does where empty', read_only=True
+    )
 
 
 @dataclass
@@ -178,10 +186,14 @@ class MultiParameters(ComposedParameters):
 
     stages: dict[str, MultiStage] = parameter({}, 'controllers by name')
     outputs: dict[str, str] = parameter(
-        {}, 'item of the register for each output; all that was produced where empty'
+        {},
+        'item of the register for each output; all that was produced where empty',
+        read_only=True,
     )
     delayed: list[str] = parameter(
-        [], 'items that are read as they were in the tick before, which opens a cycle'
+        [],
+        'items that are read as they were in the tick before, which opens a cycle',
+        read_only=True,
     )
 
 
@@ -210,6 +222,15 @@ class ConfiguredMultiController(CompositionController):
         for outitem, regitem in parameters.outputs.items():
             multi.map_my_output(regitem, outitem)
         return multi
+
+    @staticmethod
+    def part_options(parameters: MultiParameters) -> dict[str, Mapping[str, Any]]:
+        """Options of the controllers by name."""
+        return {name: part.options for name, part in parameters.stages.items()}
+
+    def update_parameters(self, old: MultiParameters, new: MultiParameters) -> None:
+        """Use new gains, and pass changed options of the controllers on to them."""
+        super().update_parameters(old, new)
 
 
 def _in_order(stages: dict[str, MultiStage], delayed: set[str]) -> list[str]:

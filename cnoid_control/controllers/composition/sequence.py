@@ -85,9 +85,14 @@ class TimedControllerSequence(StateMachineController):
 class SequenceStage:
     """One controller of a sequence."""
 
-    controller: str = parameter(description='entry point, module:Class or file.py:Class')
+    controller: str = parameter(
+        description='entry point, module:Class or file.py:Class', read_only=True
+    )
     until: float = parameter(
-        description='when it ends, from the start of the sequence', unit='s', minimum=0.0
+        description='when it ends, from the start of the sequence',
+        unit='s',
+        minimum=0.0,
+        read_only=True,
     )
     options: dict[str, Any] = parameter({}, "the controller's options")
 
@@ -113,3 +118,12 @@ class SequenceController(CompositionController):
         }
         times = [stage.until for _, stage in stages]
         return TimedControllerSequence(controllers, times, relative=True)
+
+    @staticmethod
+    def part_options(parameters: SequenceParameters) -> dict[str, Mapping[str, Any]]:
+        """Options of the controllers by name."""
+        return {name: part.options for name, part in parameters.stages.items()}
+
+    def update_parameters(self, old: SequenceParameters, new: SequenceParameters) -> None:
+        """Use new gains, and pass changed options of the controllers on to them."""
+        super().update_parameters(old, new)

@@ -11,9 +11,10 @@ from cnoid_control.body import Link, StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.controller import CompositionController
 from cnoid_control.controllers.composition.exceptions import StageRefused
-from cnoid_control.parameters import UnknownParameter, parse_parameters
+from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
 from cnoid_control.plugin.mailbox import Mailbox, MessageT
+from cnoid_control.plugin.options import change_options, check_options
 from cnoid_control.plugin.registry import find_object
 
 
@@ -70,21 +71,6 @@ class StageIO(ControllerIO):
     def find_shared_object(self, name: str) -> Any:
         """Shared object of that name; None where there is none."""
         return self.outer.find_shared_object(name)
-
-
-def check_options(
-    name: str, controller: type[SimpleController], options: Mapping[str, Any]
-) -> Any:
-    """Options of a controller as an instance of its `Parameters`; None where it has none.
-
-    Raises:
-        ParameterError: an option is not one of the controller's, or has a wrong value.
-    """
-    if controller.Parameters is None:
-        if options:
-            raise UnknownParameter(f'{name}.{next(iter(options))}', [])
-        return None
-    return parse_parameters(controller.Parameters, options, name)
 
 
 JOINT_CHANNELS = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
@@ -187,6 +173,19 @@ class SimpleControllerStage(BaseController):
                     self.name, f'commands {name!r}, which the composition does not drive'
                 )
         self._fresh = True
+
+    def update_options(self, options: Mapping[str, Any]) -> None:
+        """Have the controller follow other options, now or when the stage is entered next.
+
+        Raises:
+            ParameterError: an option is wrong, or cannot change while running.
+            Exception: the controller refuses them.
+        """
+        parameters = check_options(self.name, type(self.controller), options)
+        if self._io is not None:
+            change_options(self.name, self.controller, self.parameters, parameters)
+            self._io.set_options(options, parameters)
+        self.options, self.parameters = dict(options), parameters
 
     def _initialize(self) -> StageIO:
         assert self._outer is not None

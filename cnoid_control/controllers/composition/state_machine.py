@@ -252,10 +252,12 @@ class Transition:
 class State:
     """One state: its controller, and where to go from it."""
 
-    controller: str = parameter(description='entry point, module:Class or file.py:Class')
+    controller: str = parameter(
+        description='entry point, module:Class or file.py:Class', read_only=True
+    )
     options: dict[str, Any] = parameter({}, "the controller's options")
     next: dict[str, Transition] = parameter(
-        {}, f'transitions by the state that they lead to; {END!r} finishes'
+        {}, f'transitions by the state that they lead to; {END!r} finishes', read_only=True
     )
 
 
@@ -263,7 +265,7 @@ class State:
 class StateMachineParameters(ComposedParameters):
     """Options of `controller: state_machine`."""
 
-    start: str = parameter('', 'state to start in; the first one where empty')
+    start: str = parameter('', 'state to start in; the first one where empty', read_only=True)
     states: dict[str, State] = parameter({}, 'states by name')
 
 
@@ -271,6 +273,7 @@ class ConfiguredStateMachine(CompositionController):
     """Runs the controller of one configured state at a time."""
 
     Parameters: ClassVar[type | None] = StateMachineParameters
+    parts_key = 'states'
 
     @classmethod
     def build(cls, parameters: StateMachineParameters) -> BaseController:
@@ -299,3 +302,12 @@ class ConfiguredStateMachine(CompositionController):
             for name, state in states.items()
         }
         return TransitionStateMachineController(controllers, transitions, start)
+
+    @staticmethod
+    def part_options(parameters: StateMachineParameters) -> dict[str, Mapping[str, Any]]:
+        """Options of the states by name."""
+        return {name: part.options for name, part in parameters.states.items()}
+
+    def update_parameters(self, old: StateMachineParameters, new: StateMachineParameters) -> None:
+        """Use new gains, and pass changed options of the states on to them."""
+        super().update_parameters(old, new)

@@ -11,7 +11,7 @@ import pinocchio as pin
 from cnoid_control.body import Body
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.parameters import ParameterOutOfRange, parameter
+from cnoid_control.parameters import ParameterError, ParameterOutOfRange, parameter
 
 
 class DriveError(CnoidControlError):
@@ -70,6 +70,22 @@ class DriveParameters:
         """
         rows = [spread(name, getattr(self, name), size) for name in GAINS]
         return np.array(rows)
+
+
+def refuse_unused(old: DriveParameters, new: DriveParameters, *others: str) -> None:
+    """Refuse other gains where the actuators are position servos, which ignore them.
+
+    Args:
+        old: the options in force.
+        new: what they are to be.
+        *others: names of other options that servos ignore.
+
+    Raises:
+        ParameterError: a gain or one of the others has changed, and servos are driven.
+    """
+    for name in (*GAINS, *others):
+        if new.actuators == 'servo' and getattr(old, name) != getattr(new, name):
+            raise ParameterError(name, 'position servos take positions only')
 
 
 def spread(key: str, value: float | list[float], size: int) -> np.ndarray:

@@ -73,9 +73,9 @@ class QueueParameters(DriveParameters):
         choices=KINDS,
     )
     queue: dict[str, QueueItem] = parameter(
-        {}, 'motions to start with, by name, in the order of the names'
+        {}, 'motions to start with, by name, in the order of the names', read_only=True
     )
-    repeat: int = parameter(1, 'how often these motions are run', minimum=1)
+    repeat: int = parameter(1, 'how often these motions are run', minimum=1, read_only=True)
     finish: bool = parameter(False, 'whether the controller is done when the queue is empty')
     sensors: list[str] = parameter([], 'devices to read, for sensor()', read_only=True)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cnoid_control.controllers.drive import DriveMode, JointDrive
-from cnoid_control.controllers.drive.laws import Feedforward, spread
+from cnoid_control.controllers.drive.laws import Feedforward, refuse_unused, spread
 from cnoid_control.controllers.motion_queue import MotionLimits, MotionQueue
 from cnoid_control.controllers.motion_queue.commands import (
     QueueGoals,
@@ -108,18 +108,20 @@ class MotionQueueController(SimpleController):
             spread('max_jerk', parameters.max_jerk, size),
         )
 
-    def update_parameters(self, parameters: QueueParameters) -> None:
-        """Take over gains, limits and feed rate; refused where the queue cannot keep them."""
-        gains = parameters.gains(self.drive.size)
-        limits = self._limits(parameters)
+    def update_parameters(self, old: QueueParameters, new: QueueParameters) -> None:
+        """Use new gains, limits and feed rate; refused where the queue cannot keep them."""
+        refuse_unused(old, new, 'feedforward')
+        gains = new.gains(self.drive.size)
+        limits = self._limits(new)
         with self.queue.all_or_nothing():
             self.queue.set_limits(limits)
             # A rate that came by message stays when something else changes.
-            if parameters.feed_rate != self.parameters.feed_rate:
-                self.queue.set_feed_rate(parameters.feed_rate)
+            if new.feed_rate != old.feed_rate:
+                self.queue.set_feed_rate(new.feed_rate)
         self.drive.gains = gains
-        self.queue.smooth = parameters.smooth
-        self.parameters = parameters
+        self.queue.smooth = new.smooth
+        self.queue.refuse_beyond_limits = new.refuse_beyond_limits
+        self.parameters = new
 
     # --- the tick -----------------------------------------------------------------------------
 

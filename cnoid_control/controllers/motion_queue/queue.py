@@ -140,6 +140,15 @@ class MotionQueue:
         """Bounds of the motion."""
         return self._check.limits
 
+    @property
+    def refuse_beyond_limits(self) -> bool:
+        """Whether goals beyond the limits are refused; they are clamped otherwise."""
+        return self._check.refuse
+
+    @refuse_beyond_limits.setter
+    def refuse_beyond_limits(self, refuse: bool) -> None:
+        self._check.refuse = refuse
+
     # --- what it commands ---------------------------------------------------------------------
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -17,8 +18,8 @@ from cnoid_control.plugin.mailbox import Twist
 class CircleParameters:
     """A circle that is run through from rest, and round and round."""
 
-    radius: float = parameter(0.3, 'radius of the circle', unit='m', minimum=0.0)
-    period: float = parameter(4.0, 'time of a round', unit='s', minimum=1e-3)
+    radius: float = parameter(0.3, 'radius of the circle', unit='m', minimum=0.0, read_only=True)
+    period: float = parameter(4.0, 'time of a round', unit='s', minimum=1e-3, read_only=True)
 
 
 class Circle:
@@ -78,6 +79,9 @@ class LinkForceController(SimpleController):
         self.mass = self.body.mass
         self.inertia = float(np.trace(self.root.I)) / 3.0
         return True
+
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow stiffness and gravity: control() reads them in every tick."""
 
     def control(self) -> bool:
         """One tick of pulling."""

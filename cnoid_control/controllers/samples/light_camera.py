@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cnoid_control.body import Device
 from cnoid_control.body.devices import Camera, Light
@@ -14,8 +15,8 @@ from cnoid_control.plugin import ControllerIO, SimpleController
 class LightCameraParameters:
     """Options of LightCameraController."""
 
-    camera: str = parameter('', 'name of the camera; the first one where empty')
-    light: str = parameter('', 'name of the lamp; the first one where empty')
+    camera: str = parameter('', 'name of the camera; the first one where empty', read_only=True)
+    light: str = parameter('', 'name of the lamp; the first one where empty', read_only=True)
     period: float = parameter(1.0, 'time from one blink to the next', unit='s', minimum=1e-3)
 
 
@@ -53,6 +54,9 @@ class LightCameraController(SimpleController):
         self.pictures += 1
         self.brightness[self.light.on] = float(device.image.mean())
         self.io.log('brightness', self.brightness[self.light.on])
+
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow the period: control() reads it in every tick."""
 
     def control(self) -> bool:
         """Switch the lamp when it is time to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
@@ -24,18 +25,21 @@ class PendulumController(SimpleController):
 
     def initialize(self, io: ControllerIO) -> bool:
         """Command the torque of the first joint and read its angle."""
-        self.parameters, self.dt = io.parameters, io.time_step
+        self.io, self.dt = io, io.time_step
         self.joint = io.body.joint(0)
         self.joint.actuation_mode = StateFlag.JOINT_TORQUE
         io.enable_io(self.joint)
-        self.joint.q_target = self.parameters.goal
         self.q_old = self.joint.q
         return True
 
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow all options: control() reads them in every tick."""
+
     def control(self) -> bool:
         """One tick of PD control."""
-        q = self.joint.q
+        q, options = self.joint.q, self.io.parameters
         dq = (q - self.q_old) / self.dt
-        self.joint.u = (self.parameters.goal - q) * self.parameters.kp - dq * self.parameters.kd
+        self.joint.q_target = options.goal
+        self.joint.u = (options.goal - q) * options.kp - dq * options.kd
         self.q_old = q
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
@@ -23,7 +24,7 @@ class SpringController(SimpleController):
 
     def initialize(self, io: ControllerIO) -> bool:
         """Command forces, read displacements and velocities."""
-        self.body, self.parameters = io.body, io.parameters
+        self.io, self.body = io, io.body
         for joint in self.body.joints:
             io.enable_output(joint, StateFlag.JOINT_FORCE)
             io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
@@ -31,8 +32,11 @@ class SpringController(SimpleController):
         self.body.q_target[:] = 0.0
         return True
 
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow all options: control() reads them in every tick."""
+
     def control(self) -> bool:
         """Pull towards 0."""
-        body, spring = self.body, self.parameters
+        body, spring = self.body, self.io.parameters
         body.u[:] = -spring.stiffness * body.q - spring.damping * body.dq
         return True

@@ -27,9 +27,13 @@ MOTIONS = {'torque': 'sr1_walk_1', 'position': 'sr1_walk_2', 'velocity': 'sr1_wa
 class SR1WalkPatternParameters:
     """Options of SR1WalkPatternController."""
 
-    mode: str = parameter('torque', 'what joints are commanded by', choices=tuple(ACTUATION))
+    mode: str = parameter(
+        'torque', 'what joints are commanded by', choices=tuple(ACTUATION), read_only=True
+    )
     motion: str = parameter(
-        '', 'a .seq or .npz file, or the name of a shared one; the one for the mode where empty'
+        '',
+        'a .seq or .npz file, or the name of a shared one; the one for the mode where empty',
+        read_only=True,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,11 @@ from cnoid_control.controllers.tasks.exceptions import (
     UnknownTask,
     UnknownTaskType,
 )
-from cnoid_control.controllers.tasks.interpolators import InterpolatorParameters, make_interpolator
+from cnoid_control.controllers.tasks.interpolators import (
+    InterpolatorParameters,
+    interpolator_options,
+    make_interpolator,
+)
 from cnoid_control.controllers.tasks.joint_tasks import (
     DampingTask,
     JointPositionTask,
@@ -44,7 +48,7 @@ from cnoid_control.controllers.tasks.solver import Solver
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import Task, VelocityShaper
 from cnoid_control.controllers.tasks.task_solver import TaskSolver
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import ParameterError, parameter, parameter_changes
 
 
 @dataclass
@@ -54,14 +58,25 @@ class MotionParameters:
     type: str = parameter(
         'none', 'kind of motion', choices=('none', 'circle', 'waypoints'), read_only=True
     )
-    radius: float = parameter(0.1, 'radius of the circle', unit='m', minimum=0.0)
-    period: float = parameter(4.0, 'time of a round, or of all waypoints', unit='s', minimum=0.01)
-    normal: list[float] = parameter([1.0, 0.0, 0.0], 'axis across the circle, world axes')
-    times: list[float] = parameter([], 'time of each waypoint from the start', unit='s')
-    offsets: list[float] = parameter(
-        [], 'offset from the start at each waypoint, one number a row of the target', unit='m, rad'
+    radius: float = parameter(0.1, 'radius of the circle', unit='m', minimum=0.0, read_only=True)
+    period: float = parameter(
+        4.0, 'time of a round, or of all waypoints', unit='s', minimum=0.01, read_only=True
     )
-    repeat: bool = parameter(False, 'whether the waypoints start anew after the last one')
+    normal: list[float] = parameter(
+        [1.0, 0.0, 0.0], 'axis across the circle, world axes', read_only=True
+    )
+    times: list[float] = parameter(
+        [], 'time of each waypoint from the start', unit='s', read_only=True
+    )
+    offsets: list[float] = parameter(
+        [],
+        'offset from the start at each waypoint, one number per row of the target',
+        unit='m, rad',
+        read_only=True,
+    )
+    repeat: bool = parameter(
+        False, 'whether the waypoints start anew after the last one', read_only=True
+    )
 
 
 @dataclass
@@ -170,6 +185,7 @@ class TasksParameters:
     constraints: dict[str, ConstraintParameters] = parameter({}, 'constraints by name')
 
 
+SHAPER_OPTIONS = tuple(item.name for item in fields(VelocityShaper))
 TASK_TYPES: dict[str, type[Task]] = {
     'joint_velocity': JointVelocityTask,
     'joint_position': JointPositionTask,
@@ -256,21 +272,13 @@ class TaskFactory:
             task = kind(name)  # type: ignore[call-arg]
         task.target.interpolator = make_interpolator(parameters.interpolator)
         task.target.reset(task.target.input)
-        shaper = VelocityShaper(
-            parameters.integral_gain,
-            parameters.integral_limit,
-            parameters.derivative_gain,
-            parameters.max_speed,
-            parameters.max_change,
-        )
-        task.shaper = shaper if shaper.changes_anything else None
         self.apply_task(task, parameters)
         if parameters.target:
             task.target.set(pose_or_vector(task, parameters.target))
         return task
 
     def apply_task(self, task: Task, parameters: TaskParameters) -> None:
-        """Take over what may change while running."""
+        """Apply the options that may change while running, but for target and interpolator."""
         if hasattr(task, 'reference'):
             task.reference = self.reference(parameters.reference)
         if hasattr(task, 'gain'):
@@ -279,8 +287,26 @@ class TaskFactory:
         task.priority = parameters.priority
         task.lm_damping = parameters.lm_damping
         task.selection = np.array(parameters.selection or np.ones(task.size))
+        _apply_shaper(task, parameters)
         if parameters.enabled != task.is_enabled:
             task.enable() if parameters.enabled else task.disable()
+
+    def update_task(self, task: Task, old: TaskParameters, new: TaskParameters) -> None:
+        """Follow options that have changed.
+
+        Raises:
+            TaskError: a value cannot be used.
+        """
+        if old.interpolator != new.interpolator:
+            task.target.replace_interpolator(make_interpolator(new.interpolator))
+        if old.target != new.target and new.target:
+            task.target.set(pose_or_vector(task, new.target))
+        if task.shaper is None and any(
+            getattr(old, name) != getattr(new, name) for name in SHAPER_OPTIONS
+        ):
+            task.shaper = VelocityShaper()
+            task.shaper.reset(task.velocity)
+        self.apply_task(task, new)
 
     def make_constraint(self, name: str, parameters: ConstraintParameters) -> Constraint:
         """Constraint of the type named."""
@@ -310,7 +336,11 @@ class TaskFactory:
         return constraint
 
     def apply_constraint(self, constraint: Constraint, parameters: ConstraintParameters) -> None:
-        """Take over what may change while running."""
+        """Apply the options that may change while running."""
+        if isinstance(constraint, WorkspaceConstraint):
+            constraint.set_corners(
+                parameters.corner_min or [-np.inf] * 3, parameters.corner_max or [np.inf] * 3
+            )
         for name in ('gain', 'margin', 'max_deceleration', 'min_distance'):
             if hasattr(constraint, name):
                 setattr(constraint, name, getattr(parameters, name))
@@ -353,6 +383,86 @@ class TaskFactory:
         if len(names) != 2:
             raise TaskError(f'{key}.pairs: two link names with a space expected, got {text!r}')
         return self.body.link(names[0]), self.body.link(names[1])
+
+
+def _apply_shaper(task: Task, parameters: TaskParameters) -> None:
+    values = {name: getattr(parameters, name) for name in SHAPER_OPTIONS}
+    if task.shaper is None:
+        shaper = VelocityShaper(**values)
+        task.shaper = shaper if shaper.changes_anything else None
+        return
+    for name, value in values.items():
+        setattr(task.shaper, name, value)
+
+
+def check_task_change(
+    key: str,
+    task: Task,
+    solver: str,
+    old: TaskParameters,
+    new: TaskParameters,
+) -> None:
+    """Refuse changes that this task would ignore.
+
+    Args:
+        key: key of the task, for messages.
+        task: the task.
+        solver: name of the solver.
+        old: its options in force.
+        new: what they are to be.
+
+    Raises:
+        ParameterError: an option has no effect on this task.
+    """
+    for change in parameter_changes(old, new):
+        reason = _why_task_ignores(change.key, task, solver, new)
+        if reason:
+            raise ParameterError(f'{key}.{change.key}', reason)
+
+
+def _why_task_ignores(name: str, task: Task, solver: str, new: TaskParameters) -> str:
+    kind = f'{new.type!r} tasks'
+    followed = ('enabled', 'priority', 'weight', 'selection')
+    if isinstance(task, DampingTask) and name not in followed:
+        return f'{kind} ask for rest only'
+    ignored = ('priority', 'weight', 'lm_damping')
+    if solver == 'sum' and (name in ignored or isinstance(task, DampingTask)):
+        return "it has no effect with the 'sum' solver"
+    if name in ('gain', 'reference') and not hasattr(task, name):
+        return f'{kind} have none'
+    if name == 'target' and new.motion.type != 'none':
+        return f'the target moves by itself ({new.motion.type})'
+    if name == 'target' and not new.target:
+        return 'a target that was set cannot be taken back'
+    group, _, option = name.partition('.')
+    used = ('type', *interpolator_options(new.interpolator.type))
+    if group == 'interpolator' and option not in used:
+        return f'the interpolator {new.interpolator.type!r} has none'
+    return ''
+
+
+# Options of constraints besides `enabled` that take effect, by kind of constraint.
+CONSTRAINT_OPTIONS: dict[type[Constraint], tuple[str, ...]] = {
+    JointVelocityConstraint: ('maximum',),
+    JointPositionConstraint: ('gain', 'max_deceleration', 'margin'),
+    JointAccelerationConstraint: ('maximum',),
+    BodyVelocityConstraint: ('maximum', 'reference'),
+    WorkspaceConstraint: ('corner_min', 'corner_max', 'gain'),
+    SelfCollisionConstraint: ('gain', 'min_distance'),
+}
+
+
+def check_constraint_change(
+    key: str, constraint: Constraint, old: ConstraintParameters, new: ConstraintParameters
+) -> None:
+    """Refuse changes that this constraint would ignore; arguments as for `check_task_change`."""
+    followed = ('enabled', *CONSTRAINT_OPTIONS[type(constraint)])
+    for change in parameter_changes(old, new):
+        if change.key not in followed:
+            raise ParameterError(f'{key}.{change.key}', f'{new.type!r} constraints have none')
+        no_model_limit = not isinstance(constraint, JointVelocityConstraint)
+        if change.key == 'maximum' and change.new == [] and no_model_limit:
+            raise ParameterError(f'{key}.maximum', 'the model has no such limit; give a value')
 
 
 def pose_or_vector(task: Task, values: list[float]) -> np.ndarray:

@@ -6,6 +6,7 @@ import abc
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cnoid_control.body import Link
 from cnoid_control.body.joint_group import JointGroup
@@ -325,13 +326,22 @@ class WorkspaceConstraint(RowConstraint):
         """Make a constraint to a box."""
         super().__init__(name)
         self.link = link
-        self.corner_min = np.array(corner_min, dtype=float)
-        self.corner_max = np.array(corner_max, dtype=float)
-        if self.corner_min.shape != (3,) or not np.all(self.corner_min <= self.corner_max):
-            raise WrongTarget(
-                f'{name}.corner_min', (corner_min, corner_max), 'two corners, min <= max'
-            )
+        self.set_corners(corner_min, corner_max)
         self.gain = gain
+
+    def set_corners(self, corner_min: ArrayLike, corner_max: ArrayLike) -> None:
+        """Keep to another box [m], each corner of shape (3,).
+
+        Raises:
+            WrongTarget: it is no box; the old one stays.
+        """
+        lower, upper = np.array(corner_min, dtype=float), np.array(corner_max, dtype=float)
+        shapes = {lower.shape, upper.shape}
+        if shapes != {(3,)} or not np.all(lower <= upper):
+            raise WrongTarget(
+                f'{self.name}.corner_min', (corner_min, corner_max), 'two corners, min <= max'
+            )
+        self.corner_min, self.corner_max = lower, upper
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Bounds from the distances to all sides."""

@@ -9,11 +9,18 @@ import pinocchio as pin
 
 from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.body.kinematic_tree import ROOT_NV
-from cnoid_control.controllers.tasks.config import TaskFactory, TasksParameters
+from cnoid_control.controllers.drive.laws import spread
+from cnoid_control.controllers.tasks.config import (
+    TaskFactory,
+    TasksParameters,
+    check_constraint_change,
+    check_task_change,
+)
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.solver import ControllerResult
 from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
 from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
+from cnoid_control.parameters import ParameterError, refuse_other_names
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 
@@ -168,16 +175,61 @@ class TasksController(SimpleController):
             torques = self._torques.torques(body.q, body.dq)
             body.u[slots] = torques[slots]
 
-    def update_parameters(self, parameters: TasksParameters) -> None:
-        """Take over switches, gains, weights, selections and limits."""
-        for task in self.tasks.all_tasks():
-            if task.name in parameters.tasks:
-                self.factory.apply_task(task, parameters.tasks[task.name])
-        for name, constraint in self.tasks.constraints.items():
-            if name in parameters.constraints:
-                self.factory.apply_constraint(constraint, parameters.constraints[name])
-        self.parameters = parameters
+    def update_parameters(self, old: TasksParameters, new: TasksParameters) -> None:
+        """Follow switches, targets, gains, weights, selections, time-outs and limits.
+
+        Raises:
+            ParameterError: an option would have no effect.
+            TaskError: a value does not fit its task or constraint.
+        """
+        self._check_change(old, new)
+        targets = [(task.target, task.target.input.copy()) for task in self.tasks.all_tasks()]
+        try:
+            self._change(old, new)
+        except Exception:
+            self._change(new, old)
+            for target, before in targets:
+                if not np.array_equal(target.input, before):
+                    target.set(before)
+            raise
+        self.parameters = new
         self._set_gains()
+
+    def _check_change(self, old: TasksParameters, new: TasksParameters) -> None:
+        """Refuse what would be ignored."""
+        if new.solver != 'qp' and old.damping != new.damping:
+            raise ParameterError('damping', "it has no effect with the 'sum' solver")
+        size = self.body.num_joints
+        for name in ('pgain', 'dgain'):
+            gain = getattr(new, name)
+            if getattr(old, name) != gain and new.output != 'torque':
+                raise ParameterError(name, f'it has no effect with {new.output} output')
+            spread(name, gain, size)
+        refuse_other_names('tasks', old.tasks, new.tasks)
+        refuse_other_names('constraints', old.constraints, new.constraints)
+        for task in self.tasks.all_tasks():
+            if task.name in new.tasks:
+                parts = old.tasks[task.name], new.tasks[task.name]
+                check_task_change(f'tasks.{task.name}', task, new.solver, *parts)
+        for constraint in self.tasks.all_constraints():
+            if constraint.name in new.constraints:
+                limits = old.constraints[constraint.name], new.constraints[constraint.name]
+                check_constraint_change(f'constraints.{constraint.name}', constraint, *limits)
+
+    def _change(self, old: TasksParameters, new: TasksParameters) -> None:
+        """Apply what has changed."""
+        if old.damping != new.damping:
+            self.tasks.solver.damping = new.damping
+        for task in self.tasks.all_tasks():
+            part = new.tasks.get(task.name)
+            if part is not None and part != old.tasks[task.name]:
+                self.factory.update_task(task, old.tasks[task.name], part)
+        for task_input in self._inputs:
+            task_input.apply(new.tasks[task_input.task.name])
+        for constraint in self.tasks.all_constraints():
+            limit = new.constraints.get(constraint.name)
+            if limit is not None and limit != old.constraints[constraint.name]:
+                self.factory.apply_constraint(constraint, limit)
 
     def _set_gains(self) -> None:
         self._torques.pgain = np.asarray(self.parameters.pgain, dtype=float)

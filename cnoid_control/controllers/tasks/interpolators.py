@@ -252,16 +252,40 @@ class WeightedInterpolator(Interpolator):
 DEGREES = {'linear': 1, 'cubic': 3, 'quintic': 5}
 
 
+INTERPOLATOR_TYPES = (
+    'identity',
+    *DEGREES,
+    'cubic_constrained',
+    'quintic_constrained',
+    *(f'{shape}_timed' for shape in DEGREES),
+    'rate_limiter',
+    'time_optimal',
+)
+
+
 @dataclass
 class InterpolatorParameters:
     """Which interpolator a target uses, and its limits."""
 
-    type: str = parameter('identity', 'kind of interpolator')
+    type: str = parameter('identity', 'kind of interpolator', choices=INTERPOLATOR_TYPES)
     weight: float = parameter(1.0, 'part of the way, linear, cubic and quintic only', maximum=1.0)
     duration: float = parameter(1.0, 'time to a new goal, *_timed only', unit='s', minimum=0.0)
     max_velocity: float = parameter(1.0, 'limit of the first derivative', minimum=0.0)
     max_acceleration: float = parameter(1e9, 'limit of the second derivative', minimum=0.0)
     max_jerk: float = parameter(1e12, 'limit of the third derivative', minimum=0.0)
+
+
+def interpolator_options(kind: str) -> tuple[str, ...]:
+    """Names of the options that an interpolator of a kind uses."""
+    if kind == 'rate_limiter':
+        return ('max_velocity',)
+    if kind == 'time_optimal':
+        return ('max_velocity', 'max_acceleration', 'max_jerk')
+    if kind.endswith('_constrained'):
+        return ('max_velocity', 'max_acceleration')
+    if kind.endswith('_timed'):
+        return ('duration',)
+    return ('weight',) if kind in DEGREES else ()
 
 
 def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
@@ -292,16 +316,6 @@ def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
     raise UnknownTaskType('interpolator', kind, INTERPOLATOR_TYPES)
 
 
-INTERPOLATOR_TYPES = (
-    'identity',
-    *DEGREES,
-    'cubic_constrained',
-    'quintic_constrained',
-    *(f'{shape}_timed' for shape in DEGREES),
-    'rate_limiter',
-    'time_optimal',
-)
-
 __all__ = [
     'INTERPOLATOR_TYPES',
     'ConstrainedInterpolator',
@@ -312,5 +326,6 @@ __all__ = [
     'TimeOptimalInterpolator',
     'TimedInterpolator',
     'WeightedInterpolator',
+    'interpolator_options',
     'make_interpolator',
 ]

@@ -76,6 +76,7 @@ class Solver(Protocol):
     """Finds velocities of the unknowns for tasks under constraints."""
 
     moves_root: bool
+    damping: float
 
     def solve(
         self, kinematics: TaskKinematics, tasks: list[Task], constraints: list[Constraint]

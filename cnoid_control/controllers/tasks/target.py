@@ -42,6 +42,12 @@ class Target:
         self.is_set = True
         self.interpolator.set_goal(array)
 
+    def replace_interpolator(self, interpolator: Interpolator) -> None:
+        """Go on from the present output by another interpolator."""
+        interpolator.reset(self.output)
+        interpolator.set_goal(self.input)
+        self.interpolator = interpolator
+
     def reset(self, value: np.ndarray) -> None:
         """Put input and output to a value, with no motion between."""
         self.input = np.array(value, dtype=float)
@@ -94,6 +100,13 @@ class PoseTarget:
             self._start = self.output
             self.interpolator.reset(np.zeros(6))
             self.interpolator.set_goal(pin.log6(self._start.actInv(self._goal)).vector)
+
+    def replace_interpolator(self, interpolator: Interpolator) -> None:
+        """Go on from the present output by another interpolator."""
+        was_set = self.is_set
+        self.interpolator = interpolator
+        self.set(self.input)
+        self.is_set = was_set
 
     def reset(self, value: np.ndarray) -> None:
         """Put input and output to a pose, with no motion between."""

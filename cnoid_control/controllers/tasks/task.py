@@ -46,11 +46,11 @@ class VelocityShaper:
         acts = self.integral_gain > 0.0 or self.derivative_gain > 0.0
         return acts or min(self.max_speed, self.max_change) < NO_LIMIT
 
-    def reset(self) -> None:
-        """Forget the past: the task starts anew."""
+    def reset(self, velocity: np.ndarray | None = None) -> None:
+        """Forget the past: the task starts anew, from rest or from a velocity."""
         self._integral: np.ndarray | None = None
         self._last_error: np.ndarray | None = None
-        self._last_velocity: np.ndarray | None = None
+        self._last_velocity = velocity
 
     def shape(self, velocity: np.ndarray, error: np.ndarray, dt: float) -> np.ndarray:
         """Velocity to ask for.

@@ -43,9 +43,13 @@ class TaskInput:
         self._io = io
         self._factory = factory
         self._mailbox: Mailbox[Any] = io.mailbox(f'{task.name}/target', kind)
+        self.apply(parameters)
+        self._last: float | None = None
+
+    def apply(self, parameters: TaskParameters) -> None:
+        """Use the time-out of these options."""
         self._timeout = parameters.timeout
         self._stop_time = parameters.stop_time
-        self._last: float | None = None
 
     def step(self, time: float, dt: float) -> None:
         """Take the newest message, and fade the task where there was none for too long."""

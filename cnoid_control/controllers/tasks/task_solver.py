@@ -234,6 +234,11 @@ class TaskSolver(TaskCallbacks):
         """Tasks and subtasks, enabled or not."""
         return [cast(Task, task) for top in self.tasks.values() for task in top.everything()]
 
+    def all_constraints(self) -> list[Constraint]:
+        """Constraints and subconstraints, enabled or not."""
+        tops = self.constraints.values()
+        return [cast(Constraint, part) for top in tops for part in top.everything()]
+
     def forget_active(self) -> None:
         """Find the enabled tasks and constraints anew: something was added, removed, switched."""
         self._stale = True

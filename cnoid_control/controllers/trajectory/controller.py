@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
-from cnoid_control.controllers.drive.laws import KINDS, Feedforward, spread
+from cnoid_control.controllers.drive.laws import KINDS, Feedforward, refuse_unused, spread
 from cnoid_control.controllers.trajectory.files import load_trajectory
 from cnoid_control.controllers.trajectory.follower import (
     ToleranceDefaults,
@@ -70,7 +70,9 @@ class TrajectoryParameters(DriveParameters):
         choices=KINDS,
     )
     file: str = parameter(
-        '', 'trajectory to begin with: a file, or the name of a shared one in motion/'
+        '',
+        'trajectory to begin with: a file, or the name of a shared one in motion/',
+        read_only=True,
     )
     finish: bool = parameter(False, 'whether the controller is done at the end of the file')
 
@@ -166,7 +168,7 @@ class TrajectoryController(SimpleController):
             self._output(),
         )
         ended = self._first is not None and self._first.handle.done
-        return not (ended and self.parameters.finish)
+        return not (self.parameters.finish and ended)
 
     def _output(self) -> np.ndarray:
         """Commands that were written: efforts, or positions of servos."""
@@ -180,14 +182,15 @@ class TrajectoryController(SimpleController):
             GoalState.ABORTED, TrajectoryResult.INVALID_GOAL, 'The controller was stopped.'
         )
 
-    def update_parameters(self, parameters: Any) -> None:
-        """Take over gains, tolerances and limits; a goal under way keeps its tolerances."""
-        gains = parameters.gains(self.drive.size)
-        tolerances = self._tolerances(parameters)
-        self.parameters = parameters
+    def update_parameters(self, old: TrajectoryParameters, new: TrajectoryParameters) -> None:
+        """Use new gains, tolerances and limits; a goal under way keeps its tolerances."""
+        refuse_unused(old, new, 'feedforward')
+        gains = new.gains(self.drive.size)
+        tolerances = self._tolerances(new)
+        self.parameters = new
         self.drive.gains[:] = gains
         self.follower.defaults = tolerances
-        self.follower.motion.limits = self._limits(parameters)
+        self.follower.motion.limits = self._limits(new)
 
     def report(self) -> dict[str, Any]:
         """Whether a goal is followed, and how far the joints are from the reference."""

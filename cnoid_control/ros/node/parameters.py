@@ -111,22 +111,31 @@ def descriptor_of(info: ParameterInfo, kind: Any) -> ParameterDescriptor:
     return descriptor
 
 
-def declare_schema(node: Node, schema: type, prefix: str = '') -> None:
+def declare_schema(node: Node, schema: type, prefix: str = '', read_only: bool = False) -> None:
     """Declare the fields of an option dataclass, nested ones too, that are not declared yet.
 
     Of maps by name, what was given is described; other keys are not known before they are given.
+
+    Args:
+        node: the node.
+        schema: the dataclass.
+        prefix: what the names of its parameters begin with.
+        read_only: whether all of them are, since an option that contains them is.
     """
     kinds = typing.get_type_hints(schema)
     for field in dataclasses.fields(schema):
         name, kind = f'{prefix}{field.name}', kinds[field.name]
+        info = parameter_info(field)
+        info = dataclasses.replace(info, read_only=read_only or info.read_only)
         if dataclasses.is_dataclass(kind):
-            declare_schema(node, typing.cast(type, kind), f'{name}.')
+            declare_schema(node, typing.cast(type, kind), f'{name}.', info.read_only)
         elif typing.get_origin(kind) is dict:
             element = typing.get_args(kind)[1]
             for key in _given_keys(node, f'{name}.') if dataclasses.is_dataclass(element) else ():
-                declare_schema(node, typing.cast(type, element), f'{name}.{key}.')
+                part = f'{name}.{key}.'
+                declare_schema(node, typing.cast(type, element), part, info.read_only)
         else:
-            _declare(node, name, kind, _default(field), descriptor_of(parameter_info(field), kind))
+            _declare(node, name, kind, _default(field), descriptor_of(info, kind))
 
 
 def _declare(
@@ -350,8 +359,8 @@ class ConfigParameters:
             self._node.get_logger().warning(f'after a swap: {describe(error)}')
 
     def _update_options(self, operation: Supervisor, config: RunConfig, touched: set[str]) -> None:
-        for name in sorted(touched - NODE_KEYS):
-            options = config.options.get(name, {})
-            if isinstance(options, dict):
-                operation.update_options(name, options)
+        found = {name: config.options.get(name, {}) for name in touched - NODE_KEYS}
+        operation.update_options(
+            {name: options for name, options in found.items() if isinstance(options, dict)}
+        )
         operation.config = config

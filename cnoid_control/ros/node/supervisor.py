@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from cnoid_control.parameters import MissingParameter, parse_parameters
 from cnoid_control.plugin.mailbox import Mailbox
+from cnoid_control.plugin.options import check_options
 from cnoid_control.ros.exceptions import LoopCallTimeout, RosError
 from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.runtime.build import make_controllers
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.exceptions import ControllerRaised
 from cnoid_control.runtime.hot_swap import HotSwap, SwapState
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -201,39 +200,37 @@ class Supervisor:
         transition = self.swapper.swap(make_controllers(config), precondition=self._demand_control)
         self._configs[transition.new] = config
 
-    def update_options(self, name: str, options: Mapping[str, Any]) -> None:
-        """Give a controller other options between two ticks.
+    def update_options(self, options: Mapping[str, Mapping[str, Any]]) -> None:
+        """Give controllers other options between two ticks: all of them, or none.
+
+        Args:
+            options: all options of each controller, by its name; names of others are ignored.
 
         Raises:
-            ParameterError: an option is wrong.
-            Exception: the controller refuses them.
+            ParameterError: an option is wrong, or cannot change while the controller runs.
+            Exception: a controller refuses them.
         """
-        for member in self.members():
-            if member.name == name:
-                self._update(member, options)
-
-    def _update(self, member: ManagedController, options: Mapping[str, Any]) -> None:
-        schema = type(member.controller).Parameters
-        if schema is None:
-            raise MissingParameter(f'{member.name}.Parameters')
-        checked: Any = parse_parameters(schema, options, member.name)
-
+        changes = [
+            (member, given, check_options(member.name, type(member.controller), given))
+            for member in self.members()
+            if (given := options.get(member.name)) is not None
+        ]
         host = self.host
 
-        def update() -> None:
+        def change() -> None:
+            done: list[tuple[ManagedController, Any, Any]] = []
             try:
-                member.controller.update_parameters(checked)
+                for member, given, checked in changes:
+                    before = member, member.options, member.parameters
+                    member.change_options(given, checked)
+                    done.append(before)
             except Exception:
+                for member, given, checked in reversed(done):
+                    member.change_options(given, checked)
                 raise
-            except BaseException as error:
-                # One that leaves the program must not take the loop along.
-                raise ControllerRaised(member.name, 'update_parameters', None, error) from error
 
-        def call() -> None:
-            self._loop.watched(update, 'update_parameters', host)
-            member.parameters = checked
-
-        self._runner.call(call)
+        if changes:
+            self._runner.call(lambda: self._loop.watched(change, 'update_parameters', host))
 
     def _demand_active(self) -> None:
         if not self.is_active:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from controllers.arm import make_loop, run
@@ -296,9 +298,8 @@ def test_parameters_can_change_while_running() -> None:
     controller, loop = start()
     controller.set_milestone([1.5, 0.0])
     run(loop, 0.3)
-    parameters = type(controller.parameters)(**{**vars(controller.parameters)})
-    parameters.max_velocity = 0.5
-    controller.update_parameters(parameters)
+    old = controller.parameters
+    controller.update_parameters(old, replace(old, max_velocity=0.5))
     run(loop, 0.6)
     assert controller.get_commanded_velocity()[0] == pytest.approx(0.5)
 
@@ -307,11 +308,9 @@ def test_other_parameters_leave_the_feed_rate_alone() -> None:
     """A feed rate that came by message stays when gains change; its own parameter sets it."""
     controller, _ = start()
     controller.set_feed_rate(0.25)
-    parameters = type(controller.parameters)(**vars(controller.parameters))
-    parameters.kp = 123.0
-    controller.update_parameters(parameters)
+    old = controller.parameters
+    stiffer = replace(old, kp=123.0)
+    controller.update_parameters(old, stiffer)
     assert controller.queue.feed_rate == 0.25
-    parameters = type(parameters)(**vars(parameters))
-    parameters.feed_rate = 0.5
-    controller.update_parameters(parameters)
+    controller.update_parameters(stiffer, replace(stiffer, feed_rate=0.5))
     assert controller.queue.feed_rate == 0.5

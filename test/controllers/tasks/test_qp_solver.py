@@ -164,7 +164,7 @@ def test_no_solution_leaves_the_commands(solved, arm, all_joints):
 
 def test_a_level_that_fails_gives_a_partial_solution(solved, all_joints, monkeypatch):
     """What the levels above have found is commanded."""
-    from cnoid_control.controllers.tasks.solver import qp_solver
+    from cnoid_control.controllers.tasks import qp_solver
 
     first = solved.add_task(JointVelocityTask('first', all_joints))
     first.target.set(np.full(7, 0.2))

@@ -203,9 +203,8 @@ def test_parameters_change_while_running(arm):
     io.mailboxes['hand/target'].post(Pose(T=goal))
     run(controller, io, 10)
     assert np.abs(controller.model.dq).max() > 1e-3
-    controller.update_parameters(
-        parse_parameters(TasksParameters, options(tasks={'hand': changed}), 'tasks')
-    )
+    new = parse_parameters(TasksParameters, options(tasks={'hand': changed}), 'tasks')
+    controller.update_parameters(controller.parameters, new)
     run(controller, io, 1)
     assert np.abs(controller.model.dq).max() < 1e-9
 

@@ -88,7 +88,7 @@ def test_services_get_through_while_a_controller_hangs(served: ServedNode) -> No
 def test_a_hook_that_does_not_return_is_answered_with_the_reason(served: ServedNode) -> None:
     """Whoever has asked for it is told, and the robot is in the safe state."""
     ends = threading.Event()
-    served.controller.update_parameters = lambda parameters: ends.wait(20.0)
+    served.controller.update_parameters = lambda old, new: ends.wait(20.0)
     task = served.set('gated.kp', 250.0)
     served.rig.wait(task.done)
     assert not task.result().successful
@@ -189,7 +189,7 @@ def test_whatever_a_service_raises_is_its_answer(served: ServedNode) -> None:
 
 def test_options_do_not_end_the_loop(served: ServedNode) -> None:
     """A controller that leaves the program when it is given others is named."""
-    served.controller.update_parameters = lambda parameters: sys.exit(3)
+    served.controller.update_parameters = lambda old, new: sys.exit(3)
     task = served.set('gated.kp', 250.0)
     served.rig.wait(task.done)
     assert not task.result().successful
