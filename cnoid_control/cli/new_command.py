@@ -89,7 +89,7 @@ import numpy as np
 
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.run_monitor import RunMonitor
+from cnoid_control.runtime.summary import RunMonitor
 
 CONFIG = Path(__file__).parent / '$name.yaml'
 
