@@ -2,3 +2,7 @@
 
 Each module `rows_*.py` in this package contributes its `ROWS`.
 """
+
+from cnoid_control.bench.row import BenchRow, FailedRow, MetricRow
+
+__all__ = ['BenchRow', 'FailedRow', 'MetricRow']

@@ -1,4 +1,4 @@
-"""The robot model: bodies, links and devices, and what can be computed from them."""
+"""Robot models: bodies, links and devices, kinematics and dynamics."""
 
 from cnoid_control.body.body import Body, BodyState
 from cnoid_control.body.description import JointType, StateFlag
@@ -16,6 +16,7 @@ from cnoid_control.body.devices import (
     VisionSensor,
 )
 from cnoid_control.body.devices.base import Device, DeviceList
+from cnoid_control.body.exceptions import ModelError, MotionError
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.formats.ros2_control_tag import select_hardware
 from cnoid_control.body.joint_group import JointGroup
@@ -44,6 +45,8 @@ __all__ = [
     'JointType',
     'Light',
     'Link',
+    'ModelError',
+    'MotionError',
     'PointLight',
     'RangeCamera',
     'RangeSensor',

@@ -9,6 +9,7 @@ import numpy as np
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import ParameterOutOfRange, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
 
@@ -108,7 +109,7 @@ class PDController(SimpleController):
         share = min(elapsed / self.move_time, 1.0) if self.move_time > 0.0 else 1.0
         # Cubic from rest to rest.
         way = self.q_goal - self.q_start
-        self.q_ref = self.q_start + way * share**2 * (3.0 - 2.0 * share)
+        self.q_ref = self.q_start + way * smoothstep(share)
         rate = 6.0 * share * (1.0 - share) / self.move_time if share < 1.0 else 0.0
         feedforward = self._still
         if self.weightless.any():

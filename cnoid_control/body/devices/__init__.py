@@ -1,5 +1,6 @@
-"""The devices a robot can carry, one class a file."""
+"""Devices that a robot can carry: sensors, cameras and lights."""
 
+from cnoid_control.body.devices.base import Device, DeviceList
 from cnoid_control.body.devices.light import Light, PointLight, SpotLight
 from cnoid_control.body.devices.motion import AccelerationSensor, ForceSensor, Imu, RateGyroSensor
 from cnoid_control.body.devices.vision import (
@@ -15,6 +16,8 @@ from cnoid_control.body.devices.vision import (
 __all__ = [
     'AccelerationSensor',
     'Camera',
+    'Device',
+    'DeviceList',
     'ForceSensor',
     'ImageType',
     'Imu',

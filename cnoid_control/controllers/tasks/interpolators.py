@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.controllers.tasks.exceptions import UnknownTaskType
+from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import ParameterOutOfRange, parameter
 
 
@@ -51,7 +52,7 @@ def polynomial(progress: float, degree: int) -> float:
     if degree == 1:
         return s
     if degree == 3:
-        return s * s * (3.0 - 2.0 * s)
+        return smoothstep(s)
     return s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
 
 

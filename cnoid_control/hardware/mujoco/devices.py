@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -28,21 +29,36 @@ ACCELEROMETER = mujoco.mjtSensor.mjSENS_ACCELEROMETER
 # Shares of the world's own light that come from everywhere and from the onlooker.
 AMBIENT, HEADLIGHT = 0.35, 0.55
 
-# What MuJoCo measures for each kind of device, in the order of the device's own values.
-MEASURED_BY: dict[type[Device], tuple[mujoco.mjtSensor, ...]] = {
-    ForceSensor: (FORCE, TORQUE),
-    RateGyroSensor: (GYRO,),
-    AccelerationSensor: (ACCELEROMETER,),
-    Imu: (GYRO, ACCELEROMETER),
+
+@dataclass(frozen=True)
+class SensorKind:
+    """How MuJoCo measures a kind of device.
+
+    Attributes:
+        sensors: MuJoCo's sensors, in the order of the device's own values.
+        sign: factor of MuJoCo's values.
+    """
+
+    sensors: tuple[mujoco.mjtSensor, ...] = ()
+    sign: float = 1.0
+
+
+# The kinds of devices that MuJoCo's sensors measure: a new one is a line here.
+SENSOR_KINDS: dict[type[Device], SensorKind] = {
+    # MuJoCo's force sensor gives what the parent does to the child, ours the opposite.
+    ForceSensor: SensorKind((FORCE, TORQUE), sign=-1.0),
+    RateGyroSensor: SensorKind((GYRO,)),
+    AccelerationSensor: SensorKind((ACCELEROMETER,)),
+    Imu: SensorKind((GYRO, ACCELEROMETER)),
 }
 
 
-def sensors_of(device: Device) -> tuple[mujoco.mjtSensor, ...]:
-    """MuJoCo's sensors for a device; none for one that MuJoCo does not measure."""
-    for kind, sensors in MEASURED_BY.items():
-        if isinstance(device, kind):
-            return sensors
-    return ()
+def sensor_kind(device: Device) -> SensorKind:
+    """How MuJoCo measures a device; a kind without sensors where it does not."""
+    for device_type, kind in SENSOR_KINDS.items():
+        if isinstance(device, device_type):
+            return kind
+    return SensorKind()
 
 
 class DeviceBuilder:
@@ -64,7 +80,7 @@ class DeviceBuilder:
 
     def add(self, body: mujoco.MjsBody, device: Device) -> None:
         """Add one device to the MuJoCo body of its link."""
-        for kind in sensors_of(device):
+        for kind in sensor_kind(device).sensors:
             at_origin = kind == ACCELEROMETER and not self._exact
             site = body.add_site(
                 name=f'device/{device.name}/{kind.name}',

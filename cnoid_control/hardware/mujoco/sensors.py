@@ -15,14 +15,13 @@ import numpy as np
 from cnoid_control.body import Body, Device
 from cnoid_control.body.devices import (
     Camera,
-    ForceSensor,
     ImageType,
     RangeCamera,
     RangeSensor,
     VisionSensor,
 )
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
-from cnoid_control.hardware.mujoco.devices import sensors_of
+from cnoid_control.hardware.mujoco.devices import sensor_kind
 from cnoid_control.hardware.mujoco.model import MujocoModel
 from cnoid_control.hardware.mujoco.parameters import SceneParameters
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer
@@ -67,7 +66,7 @@ class MotionSensors:
         self._measured = [
             self._prepare(device)
             for device in self._body.devices
-            if device.name in names and sensors_of(device)
+            if device.name in names and sensor_kind(device).sensors
         ]
 
     def _prepare(self, device: Device) -> _Measured:
@@ -76,8 +75,7 @@ class MotionSensors:
         limit = np.concatenate(
             [getattr(device, f'{field}_max') for field in device.measured_fields]
         )
-        # MuJoCo's force sensor gives what the parent does to the child, ours the opposite.
-        sign = -1.0 if isinstance(device, ForceSensor) else 1.0
+        sign = sensor_kind(device).sign
         errors = self._parameters.sensors.get(device.name)
         if errors is None and np.isinf(limit).all():
             return _Measured(device, self._plain_copies(addresses, fields, sign))

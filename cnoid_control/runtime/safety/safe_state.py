@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.interpolation import smoothstep as smooth
 from cnoid_control.parameters import parameter
 from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.safe_command import SafeCommand
@@ -195,8 +196,3 @@ class SafeState:
         self._commands.blend(safe, weight)
         self._safe.write_gains(weight)
         self.is_active = self._takeover_time < self.parameters.resume_blend_time
-
-
-def smooth(part: float) -> float:
-    """Blend that starts and ends without a kink: 0 at 0, 1 at 1, slopes 0."""
-    return part * part * (3.0 - 2.0 * part)
