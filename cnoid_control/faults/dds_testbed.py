@@ -249,7 +249,7 @@ class DdsRig:
         return 0.0, ''
 
     def injected(self, name: str) -> float:
-        """When a process injected a fault into itself, by the clock on the wall [s]; 0: never."""
+        """When a process injected a fault into itself, by the wall clock [s]; 0: never."""
         found = re.findall(r'injected.* at (\d+)', self.log(name))
         return int(found[-1]) * 1e-9 if found else 0.0
 

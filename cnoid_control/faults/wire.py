@@ -70,9 +70,13 @@ class TopicTimes:
         """Number of messages that were sent after the one moment, up to the other."""
         return max(0, bisect_right(self.times, end) - bisect_right(self.times, begin))
 
+    def end(self) -> None:
+        """Have a `poll` that runs return, whatever has not been taken yet; from any thread."""
+        self._is_open = False
+
     def close(self) -> None:
         """Unsubscribe; may be called more than once, in the thread that polls or after it."""
-        self._is_open = False
+        self.end()
         self._subscription.close()
 
 
@@ -207,7 +211,7 @@ class WireObserver:
                 topic.poll()
 
     def forget(self) -> None:
-        """Wait for zeros and for another command_controllers anew."""
+        """Wait for zero efforts and for a take-over again."""
         self.commands.forget()
         self.takeover.forget()
 
@@ -224,6 +228,8 @@ class WireObserver:
     def close(self) -> None:
         """Look no more and unsubscribe."""
         self._stop.set()
+        for topic in self._all:
+            topic.end()
         self._thread.join()
         for topic in self._all:
             topic.close()

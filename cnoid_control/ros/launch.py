@@ -85,7 +85,7 @@ class Bringup:
             ros2_control['watchdog.state_timeout'] = 1.0
             ros2_control['hardware.ros2_control.lock_step'] = self.pacing == 'lockstep'
         else:
-            # Simulators and managers take their time to come up.
+            # Simulators and managers are slow to start.
             ros2_control['hardware.ros2_control.startup_timeout'] = 60.0
         if self.hardware == 'topic':
             # The manager shows the last state again while the simulation waits or is late, and
@@ -233,7 +233,7 @@ def bringup(config: str, controllers_file: str) -> LaunchDescription:
         DeclareLaunchArgument(
             'rate',
             default_value='',
-            description='ticks a second; that of the configuration where empty',
+            description='control rate [Hz]; that of the configuration where empty',
         ),
         DeclareLaunchArgument(
             'pacing',

@@ -18,15 +18,15 @@ MIDDLEWARE = 'RMW_IMPLEMENTATION'
 FAST_DDS = 'rmw_fastrtps'
 TRANSPORTS = 'FASTDDS_BUILTIN_TRANSPORTS'
 UDP = 'UDPv4'
-# Of the second and of the third Fast DDS.
+# Of Fast DDS 2 and 3.
 PROFILES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
 RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
-# Of old; it overrules the range.
+# The older variable, which overrules the range.
 LOCALHOST_ONLY = 'ROS_LOCALHOST_ONLY'
 
 
 def avoid_shared_memory() -> None:
-    """Have Fast DDS send by UDP, unless the user has chosen other transports.
+    """Make Fast DDS use UDP only, unless the user has chosen other transports.
 
     It applies to contexts and processes that are started from now on, so every `main` of the
     package calls it first; importing the package changes no variable.
@@ -37,7 +37,7 @@ def avoid_shared_memory() -> None:
     if any(given.get(name) for name in PROFILES) or given.get(TRANSPORTS, UDP) != UDP:
         return
     if given.get(LOCALHOST_ONLY) == '1' or given.get(RANGE) == 'LOCALHOST':
-        # That brings shared memory with it; the profile does all else that it does.
+        # The range would enable shared memory; the profile does the rest of it.
         given.pop(LOCALHOST_ONLY, None)
         given[RANGE] = 'SYSTEM_DEFAULT'
         given.update(dict.fromkeys(PROFILES, str(_loopback_profile())))
@@ -46,7 +46,7 @@ def avoid_shared_memory() -> None:
 
 
 def stay_on_this_machine() -> None:
-    """Have contexts, and processes that are started, find others on this machine alone."""
+    """Limit discovery to this machine, for contexts and processes started from now on."""
     if os.environ.get(PROFILES[0]) != str(_loopback_profile()):
         os.environ[RANGE] = 'LOCALHOST'
         avoid_shared_memory()

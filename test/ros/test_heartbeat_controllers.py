@@ -28,7 +28,7 @@ MEASURED = {'shoulder': 0.9, 'elbow': -0.4}
 NAMES = list(MEASURED)
 # Long against what a busy machine takes to hand a message over [s].
 PATIENT = HeartbeatParameters(timeout=0.5, grace=0.1, repeat=0.2)
-TAKERS = {
+CONTROLLERS = {
     f'{interface}_controller': CommandParameters(interface=interface)
     for interface in ('position', 'velocity')
 }
@@ -47,7 +47,7 @@ class Rig:
         self._states = node.create_publisher(JointState, 'joint_states', 1)
         self._commands = node.create_publisher(JointState, 'cnoid_control/joint_commands', 1)
         self._own = Node('cnoid_control_heartbeat', context=node.context)
-        robot = Ros2ControlParameters(commands=TAKERS)
+        robot = Ros2ControlParameters(commands=CONTROLLERS)
         self.heartbeat = HeartbeatMonitor(self._own, PATIENT, robot)
 
     def load(self, name: str, joints: list[str], server: Node | None = None) -> None:
@@ -61,7 +61,7 @@ class Rig:
         self.node.create_subscription(
             Float64MultiArray, f'{name}/commands', lambda message: got.append(message.data), 1
         )
-        self.manager.controllers[name] = ['active', joints, TAKERS[name].interface]
+        self.manager.controllers[name] = ['active', joints, CONTROLLERS[name].interface]
         (server or self.node).create_service(
             GetParameters, f'{name}/get_parameters', get_parameters
         )
@@ -129,7 +129,7 @@ def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> No
     """While controller_manager is away, what it had is kept, and said to be unsure."""
     rig.load('position_controller', NAMES[::-1])
     is_there = [True, False]
-    robot = Ros2ControlParameters(commands=TAKERS)
+    robot = Ros2ControlParameters(commands=CONTROLLERS)
     watched = WatchedControllers(rig.node, robot, lambda: is_there.pop(0), 0.01)
     watched.ask(tuple(NAMES))
     assert spin_until(lambda: watched.is_known)
@@ -165,5 +165,5 @@ def test_a_controller_that_is_loaded_later_is_commanded(
     assert rig.beat_until(is_reached)
     assert rig.silence_until(lambda: rig.got['velocity_controller'] and rig.manager.requests)
     assert all(list(values) == [0.0, 0.0] for values in rig.got['velocity_controller'])
-    assert set(rig.manager.requests[0].deactivate_controllers) == set(TAKERS)
+    assert set(rig.manager.requests[0].deactivate_controllers) == set(CONTROLLERS)
     assert rig.heartbeat.fired == 1

@@ -75,7 +75,7 @@ class CommandMonitor:
         self.stop()
         self._is_heard = True
         self._watchdog.subscribers_found(True)
-        # The node's executor may be busy with controllers that take their time.
+        # The node's executor may be busy with controllers that take long.
         self._end_watch = threading.Event()
         self._watch = threading.Thread(
             target=self._keep_looking, args=(self._end_watch,), name='topics', daemon=True

@@ -32,7 +32,7 @@ from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, request_realtime
 
 
 def given_parameters(words: Sequence[str]) -> dict[str, Any]:
-    """Parameters that the arguments of a ROS program give, nested; what is no file is passed."""
+    """Parameters in the arguments of a ROS program, nested; unreadable files are ignored."""
     values: dict[str, Any] = {}
     for word, following in zip(words, [*words[1:], ''], strict=True):
         if word == '--params-file':

@@ -20,7 +20,7 @@ END_TIMEOUT = 5.0
 class StopServer:
     """A hidden node, with an executor and a thread of its own, that serves another node's stops.
 
-    Controllers are brought up and let go in the other node's executor, and take their time.
+    Controllers are brought up and let go in the other node's executor, which can take long.
     """
 
     def __init__(self, node: Node, answers: Mapping[str, Callable[[Any, Any], Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Listener to controller_manager/activity in its own thread."""
+"""Listener to the activity of controller_manager."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAIT_SLICE = 1.0
 
 
 class ActivityWatch:
-    """Waits for a controller_manager's activity in a thread of its own."""
+    """Listens to controller_manager/activity in its own thread."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ActivityWatch:
         Args:
             node: node that subscribes.
             manager: name of the controller_manager.
-            changed: told the state of each controller by name, in that thread.
+            changed: called in that thread with the state of each controller by name.
             public: use only public calls of rclpy.
         """
         from controller_manager_msgs.msg import ControllerManagerActivity
@@ -58,7 +58,7 @@ class ActivityWatch:
                     self._changed({one.name: one.state.label for one in activity.controllers})
 
     def close(self) -> None:
-        """Wait no more and unsubscribe."""
+        """End the thread and unsubscribe."""
         self._stop.set()
         self._subscription.wake()
         self._thread.join()

@@ -54,7 +54,7 @@ class ServiceCaller:
 
         Raises:
             ServiceUnavailable: nobody serves it or there was no answer within the time-out [s],
-                or it has gone in the meantime.
+                or it disappeared in the meantime.
         """
         with self._lock:
             client = self._client(kind, name)
@@ -141,7 +141,7 @@ class ControllerManager:
         return {state.name: state for state in answer.controller}
 
     def wait_until_usable(self, controller: str, timeout: float) -> None:
-        """Wait until a controller is loaded and configured: spawners take their time.
+        """Wait until a controller is loaded and configured: spawners may be slow.
 
         Raises:
             UnusableController: it is not within the time-out [s].

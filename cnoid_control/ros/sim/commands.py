@@ -40,7 +40,7 @@ class CommandInput(abc.ABC):
     def __init__(
         self, name: str, interface: str, slots: np.ndarray, subscription: RawSubscription
     ) -> None:
-        """Have no command yet."""
+        """Begin without a command."""
         self.name = name
         self.interface = interface
         self.subscription = subscription

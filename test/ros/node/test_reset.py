@@ -45,7 +45,7 @@ def deactivate(rig: NodeRig, name: str) -> None:
     assert ask(rig, SwitchController, 'switch_controller', **fields).ok
 
 
-def test_reset_brings_the_takers_of_commands_back(rig: NodeRig) -> None:
+def test_reset_brings_the_command_controllers_back(rig: NodeRig) -> None:
     """A controller that someone deactivated is active again; without states there is no reset."""
     deactivate(rig, 'effort_controller')
     rig.wait_for_log('safe state: command controller')

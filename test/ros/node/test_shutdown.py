@@ -46,7 +46,7 @@ def received(rig):
 
 @pytest.fixture
 def channel(rig, sender):
-    """Return the taker of the commands, reached from the context that is to be lost."""
+    """Return a publisher to a command controller, made from the context that is to be lost."""
     body = rig.body()
     return JointCommandPublisher(
         sender, 'effort_controller', CommandParameters('effort'), body.joint_names, body, 0.002

@@ -1,4 +1,4 @@
-"""Commands to takers that are being switched to."""
+"""Commands to command controllers that are being switched to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DT = 0.01
 
 
 class Channel:
-    """A taker of efforts that keeps what it is sent."""
+    """A publisher to an effort controller that keeps what it is sent."""
 
     name = 'effort_controller'
     interface = 'effort'
@@ -40,7 +40,7 @@ def body():
 
 @pytest.fixture
 def channel():
-    """Return a taker."""
+    """Return a publisher."""
     return Channel()
 
 
