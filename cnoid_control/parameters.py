@@ -12,6 +12,21 @@ from typing import Any, TypeVar
 
 from cnoid_control.exceptions import CnoidControlError, choices
 
+__all__ = [
+    'MissingParameter',
+    'ParameterChange',
+    'ParameterError',
+    'ParameterInfo',
+    'ParameterOutOfRange',
+    'UnknownParameter',
+    'WrongParameterType',
+    'parameter',
+    'parameter_changes',
+    'parameter_info',
+    'parse_parameters',
+    'refuse_other_names',
+]
+
 
 class ParameterError(CnoidControlError):
     """An option cannot be used as it was given."""
