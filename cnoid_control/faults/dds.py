@@ -20,8 +20,8 @@ from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
-# Time in which the dead-man must have acted [s].
-DEADMAN_LIMIT = 0.05
+# Time within which the heartbeat monitor must have acted [s].
+HEARTBEAT_LIMIT = 0.05
 # Time for controller_manager to answer, on a machine that is busy with other things [s].
 DEACTIVATION_TIMEOUT = 10.0
 # Time in which everything that was sent has been looked at [s].
@@ -30,14 +30,14 @@ OBSERVATION_TIME = 0.1
 
 @dataclass(frozen=True)
 class DdsFault:
-    """A fault and what must come of it.
+    """A fault and the outcome that is required.
 
     Attributes:
         name: name in the table.
-        inject: lets it happen and returns when, by the clock on the wall [s].
+        inject: lets it happen and returns when, on the wall clock [s].
         because: words of the reason for which the safe state must be entered; empty where it
             must not be.
-        expect: 'goes on', 'safe', 'ends' (the node ends in order) or 'heartbeat'.
+        expect: 'goes on', 'safe', 'ends' (the node ends cleanly) or 'heartbeat'.
         stands: whether SR1 must stay on its feet.
         threshold: time after which the fault can be told at all [s].
         told_by: topic whose first message after the injection tells the fault; empty where the
@@ -108,8 +108,8 @@ def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
     reaction, periods = _reaction(fault, rig, injected)
     if periods is not None and periods > MAX_PERIODS:
         wrong.append(f'later than {MAX_PERIODS} control periods')
-    if fault.expect == 'heartbeat' and reaction is not None and reaction > DEADMAN_LIMIT:
-        wrong.append(f'later than {1e3 * DEADMAN_LIMIT:g} ms')
+    if fault.expect == 'heartbeat' and reaction is not None and reaction > HEARTBEAT_LIMIT:
+        wrong.append(f'later than {1e3 * HEARTBEAT_LIMIT:g} ms')
     if fault.expect in ('safe', 'goes on') and rig.control.poll() is not None:
         wrong.append(f'the node ended with status {rig.control.poll()}')
     if rig.wire.commands.bad:
@@ -147,7 +147,7 @@ def _what_happened(fault: DdsFault, rig: DdsRig) -> tuple[str, list[str]]:
         outcome = f'the node ended with status {status}, after the safe command'
         return outcome, [] if is_so else ['not so']
     if fault.expect == 'heartbeat':
-        outcome = 'the dead-man sent the safe command and deactivated the controller'
+        outcome = 'the heartbeat monitor sent the safe command and deactivated the controller'
         if rig.wire.commands.zeros and rig.when('heartbeat', 'deactivated')[0]:
             return outcome, []
         sent = 'sent' if rig.wire.commands.zeros else 'not sent'

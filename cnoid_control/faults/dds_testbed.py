@@ -53,7 +53,7 @@ class RigFailed(CnoidControlError):
 
 
 class DdsRig:
-    """Robot, node and, where asked for, dead-man on a ROS domain of their own.
+    """Robot, node and, where asked for, heartbeat monitor on a ROS domain of their own.
 
     Attributes:
         robot, control, heartbeat: the processes.
@@ -74,7 +74,7 @@ class DdsRig:
         """Start everything and wait until SR1 has stood for a while.
 
         Args:
-            heartbeat: whether a dead-man watches the node.
+            heartbeat: whether a heartbeat monitor watches the node.
             closed_stdout: let the node's output go to a device that is always full.
             observed: name of a device whose messages are timed; none where empty.
             changes: parameters that are not as shipped, by dotted name.
@@ -249,7 +249,7 @@ class DdsRig:
         return 0.0, ''
 
     def injected(self, name: str) -> float:
-        """When a process injected a fault into itself, by the clock on the wall [s]; 0: never."""
+        """When a process injected a fault into itself, on the wall clock [s]; 0: never."""
         found = re.findall(r'injected.* at (\d+)', self.log(name))
         return int(found[-1]) * 1e-9 if found else 0.0
 

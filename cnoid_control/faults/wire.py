@@ -103,7 +103,7 @@ class TakeoverTimes(TopicTimes):
     def _look(self, data: bytes, sent: float) -> None:
         layout = find_layout(data)
         if not layout.names:
-            return  # the node has ended in order
+            return  # the node has ended cleanly
         begin = layout.arrays['position']
         positions = data[begin : begin + 8 * len(layout.names)]
         if self._positions not in (b'', positions) and not self.changed:

@@ -19,7 +19,7 @@ PATIENT = {
 
 @pytest.mark.timeout(300)
 def test_the_death_of_the_node_is_survived() -> None:
-    """The dead-man stops SR1, and no bad command is seen on the wire."""
+    """The heartbeat monitor stops SR1, and no bad command is seen on the wire."""
     fault = next(fault for fault in DDS_FAULTS if fault.name == 'node gets SIGKILL')
     result = run_dds(fault, PATIENT)
     for _ in range(2):
@@ -28,7 +28,8 @@ def test_the_death_of_the_node_is_survived() -> None:
             result = run_dds(fault, PATIENT)
     # So much patience is later than the table allows; everything else must hold.
     assert result.outcome == (
-        'the dead-man sent the safe command and deactivated the controller; later than 50 ms'
+        'the heartbeat monitor sent the safe command and deactivated the controller; '
+        'later than 50 ms'
     )
     assert result.where == 'dds'
     assert result.reaction_ms is not None
