@@ -14,8 +14,8 @@ from cnoid_control.body.link import Link
 class JointGroup:
     """Joints in an order of their own.
 
-    A vector of the group has one element a joint; the free joint of a root has six, linear before
-    angular.
+    A vector of the group has one element per joint; the free joint of a root has six, linear
+    before angular.
 
     Attributes:
         name: name of the group.

@@ -134,7 +134,7 @@ class JointPath:
                 None.
 
         Returns:
-            Rows [linear, angular] in world axes, as far as asked for; a column a joint.
+            Rows [linear, angular] in world axes, as far as asked for; one column per joint.
         """
         jacobian = calc_link_jacobian(self.end_link, local_point, self.base_link)
         columns = jacobian[:, self._ids]

@@ -76,7 +76,7 @@ def watch(observer: RobotObserver, until: float, processes: tuple[Process, ...])
         processes: must all be alive.
 
     Returns:
-        The time on the wall from the first step to the last [s].
+        The wall-clock time from the first step to the last [s].
 
     Raises:
         DemoFailed: a process has ended, or nothing happens any more.

@@ -1,4 +1,4 @@
-"""What the demonstration shows at its end: a table, a picture and a plot."""
+"""Results of the demonstration: a table, a picture and a plot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def expected_ankle_force(body: Body) -> float:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was seen of the run, and what should have been.
+    """Measurements of the run, with the expected values.
 
     Attributes:
         duration: simulated time [s].
@@ -42,7 +42,7 @@ class Findings:
         tilt: largest angle to the vertical [rad].
         force: upward force in both ankle sensors at the end [N].
         weight: the same, by the masses of the model [N].
-        real_time_factor: simulated time per time on the wall.
+        real_time_factor: simulated time per wall-clock time.
         latency: median and 99th percentile from a state to the commands that answer it [s].
     """
 
@@ -71,7 +71,7 @@ def measure(
         body: the robot in the posture that it was to hold.
         samples: what was seen.
         latencies: times from states to commands [s].
-        wall_time: duration on the wall [s].
+        wall_time: duration by the wall clock [s].
     """
     median, late = np.percentile(latencies or [np.nan], [50, 99])
     return Findings(

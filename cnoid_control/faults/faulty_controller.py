@@ -31,7 +31,7 @@ class FaultyController(SimpleController):
     """Holds the posture by joint torques until `fault` is set.
 
     Attributes:
-        injected: when it struck, steady clock [s]; 0 before.
+        injected: when the fault began, monotonic clock [s]; 0 before.
         is_released: whether what lasts for ever is to end after all.
     """
 
@@ -57,7 +57,7 @@ class FaultyController(SimpleController):
                 io.enable_input(device)
         self.q_ref = self.body.q.copy()
         self.q_old = self.q_ref.copy()
-        # It stays as it is: who looks at the commands sees by it that another one commands.
+        # It never changes: an observer of the commands tells by it that another one commands.
         self.body.q_target[:] = self.q_ref
         return self._pass('initialize')
 

@@ -230,7 +230,7 @@ class KinematicHardware(Hardware):
             arrays[name][:] = errors.apply(arrays[name])
 
     def write(self) -> None:
-        """Take the body's commands over."""
+        """Copy the commands of the body."""
         written = _Commands.of(self.body)
         acting = self._acting
         self._acting = _Commands(

@@ -65,7 +65,7 @@ class DeviceBuilder:
     """Adds devices to a MuJoCo spec, and finds them again in the compiled model."""
 
     def __init__(self, spec: mujoco.MjSpec, exact_accelerometer: bool) -> None:
-        """Start with none.
+        """Begin without devices.
 
         Args:
             spec: what they are added to.

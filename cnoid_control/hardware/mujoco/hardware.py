@@ -38,7 +38,7 @@ mujoco.set_mju_user_warning(logger.warning)
 
 
 class MujocoHardware(Hardware):
-    """MuJoCo as the robot on the other end of the loop.
+    """Robot simulated by MuJoCo in this process.
 
     `read` runs the physics of one tick (but the first one, which gives the initial state) and
     takes the new state over; `write` takes the commands over. Positions, velocities and gyros are
@@ -50,7 +50,7 @@ class MujocoHardware(Hardware):
         body: the robot's state and the commands for it.
         time_step: control period [s].
         time: time of the last state read [s].
-        model, data: MuJoCo's own, for whoever wants to look.
+        model, data: MuJoCo's model and its state.
     """
 
     name = 'mujoco'
@@ -98,7 +98,7 @@ class MujocoHardware(Hardware):
                 raise unknown_device(name, known)
 
     def _bind(self) -> None:
-        """Prepare the calls that take the state over: in each tick they are only made."""
+        """Bind the calls that copy the state to the body in each tick."""
         data, mapping, body = self.data, self._mapping, self.body
         arrays = body.joint_arrays
         self._qpos, self._qvel = data.qpos, data.qvel
@@ -251,7 +251,7 @@ class MujocoHardware(Hardware):
         self._qvel[mapping.dofs] = body.joint_arrays['dq'][mapping.slots]
 
     def read(self) -> bool:
-        """Run the physics of a tick and take the state over."""
+        """Run the physics of a tick and copy the state to the body."""
         if self._fresh:
             self._fresh = False
             self._look()
@@ -275,7 +275,7 @@ class MujocoHardware(Hardware):
                 )
 
     def write(self) -> None:
-        """Take the body's commands over."""
+        """Copy the commands of the body to MuJoCo."""
         for call in self._writes:
             call()
 

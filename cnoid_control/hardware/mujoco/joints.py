@@ -47,7 +47,6 @@ class JointCommands:
         body: Body,
         parameters: MujocoParameters,
     ) -> None:
-        """Attach to a simulation; nothing is actuated before `open`."""
         self._model = mapping.model
         self._mapping = mapping
         self._data = data

@@ -22,7 +22,6 @@ class LinkInputs:
     """
 
     def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
-        """Attach to a simulation; nothing is read before `open`."""
         self._model, self._data, self._body = mapping.model, data, body
         self._mapping = mapping
         self._buffer = np.zeros(6)
@@ -145,7 +144,6 @@ class LinkOutputs:
     """
 
     def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
-        """Attach to a simulation; nothing is commanded before `open`."""
         self._model, self._data, self._body = mapping.model, data, body
         self._mapping = mapping
         self._root_armature = mapping.model.dof_armature[:6].copy()

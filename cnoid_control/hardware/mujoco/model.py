@@ -158,7 +158,7 @@ class MujocoModel:
                 equality.data[:5] = [link.mimic.offset, link.mimic.multiplier, 0.0, 0.0, 0.0]
 
     def _add_actuators(self) -> None:
-        """Add one actuator a joint; its gains decide whether it is a motor or a servo."""
+        """Add one actuator per joint; its gains decide whether it is a motor or a servo."""
         for slot in sorted(self._joints):
             joint = self.body.all_joints[slot]
             actuator = self._spec.add_actuator(

@@ -33,10 +33,9 @@ from cnoid_control.hardware.mujoco.parameters import SceneParameters
 
 
 class Lights:
-    """Keeps MuJoCo's lights as the robot's lamps are; a change counts once it was announced."""
+    """Copies the state of the robot's lights to MuJoCo whenever a change is announced."""
 
     def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
-        """Take the lamps over as they are, and follow their announced changes."""
         self._mapping = mapping
         self._data = data
         self.lamps = [device for device in body.devices if isinstance(device, Light)]
@@ -314,7 +313,6 @@ class CameraRenderer:
         lights: Lights,
         parameters: SceneParameters,
     ) -> None:
-        """Prepare; the graphics library is opened for the first picture."""
         self._mapping, self._model, self._data = mapping, mapping.model, data
         self._lights = lights
         self._parameters = parameters

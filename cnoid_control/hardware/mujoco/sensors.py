@@ -48,7 +48,6 @@ class MotionSensors:
         parameters: SceneParameters,
         period: float,
     ) -> None:
-        """Attach to a simulation; nothing is measured before `open`."""
         self._mapping = mapping
         self._sensordata = data.sensordata
         self._body = body
@@ -138,7 +137,6 @@ class VisionSensors:
     """Lets every requested vision sensor look at its own rate, and hands over after its delay."""
 
     def __init__(self, body: Body, maker: CameraRenderer, seed: int) -> None:
-        """Attach to a simulation; nothing is looked at before `open`."""
         self._body = body
         self._maker = maker
         self._seed = seed
