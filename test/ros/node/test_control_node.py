@@ -190,7 +190,7 @@ def test_the_life_cycle_is_led_from_outside(rig):
 
 
 def test_it_can_be_ended_while_it_waits_for_the_robot(rig):
-    """Without a robot the node waits, and a signal ends it in order."""
+    """Without a robot the node waits, and a signal ends it cleanly."""
     rig.start_node()
     rig.wait_for_log('real-time')
     rig.process.send_signal(signal.SIGINT)
@@ -204,7 +204,7 @@ def test_whatever_breaks_the_robot_is_left_safe(rig, start_process, root, what, 
     rig.start_robot()
     sent = listen(rig, Float64MultiArray, 'effort_controller/commands')
     words = ['--ros-args', '--params-file', str(rig.config)]
-    process = start_process('losing_node', what, *words, PYTHONPATH=str(root / 'test'))
+    process = start_process('losing_node', what, *words, PYTHONPATH=f'{root}:{root}/test/support')
     assert rig.spin_until(lambda: process.poll() is not None, timeout=60)
     log = process.log_path.read_text()
     assert process.returncode == status, log
@@ -220,7 +220,9 @@ def test_a_signal_leaves_the_robot_safe_whatever_the_executor_does(
     sent = listen(rig, Float64MultiArray, 'effort_controller/commands')
     free = tmp_path / 'free'
     words = ['--ros-args', '--params-file', str(rig.config)]
-    process = start_process('losing_node', str(free), *words, PYTHONPATH=str(root / 'test'))
+    process = start_process(
+        'losing_node', str(free), *words, PYTHONPATH=f'{root}:{root}/test/support'
+    )
     log = process.log_path
     assert rig.spin_until(lambda: 'is busy' in log.read_text(), timeout=60), log.read_text()
     wait = len(sent)
