@@ -8,7 +8,7 @@ import pytest
 BASES = [
     'controllers.composition.conditions:Condition',
     'controllers.estimators.estimator:Estimator',
-    'runtime.command_group:CommandGroup',
+    'runtime.safety.limit_rules:CommandGroup',
     'ros.sim.commands:CommandInput',
     'ros.sim.devices:DevicePublisher',
     'ros.robot.device_readers:TopicReader',
