@@ -69,3 +69,9 @@ def test_one_version_everywhere(wheel):
     declared = ElementTree.parse(ROOT / 'package.xml').findtext('version')
     assert cnoid_control.__version__ == declared
     assert Path(wheel.filename).name.split('-')[1] == declared
+
+
+def test_no_two_test_files_have_the_same_name():
+    """Test runners that import by name alone, as launch_testing's, collect all of them."""
+    names = [path.name for path in (ROOT / 'test').rglob('test_*.py')]
+    assert sorted(names) == sorted(set(names))
