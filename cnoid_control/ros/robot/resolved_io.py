@@ -14,8 +14,7 @@ from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.exceptions import MissingChannel, RobotError
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
-from cnoid_control.ros.robot.device_readers import TopicReader, open_readers
-from cnoid_control.ros.robot.odometry_reader import OdometryReader
+from cnoid_control.ros.robot.device_readers import OdometryReader, TopicReader, open_readers
 
 if TYPE_CHECKING:
     from cnoid_control.ros.robot.hardware import Ros2ControlHardware
