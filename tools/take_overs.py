@@ -197,7 +197,7 @@ class TakeOvers:
             self._robot,
             self._make_host(),
             watchdog=WatchdogParameters(control_timeout=LIMIT),
-            safe_state=SafeStateParameters(effort='zero', takeover=0.0),
+            safe_state=SafeStateParameters(effort='zero', resume_blend_time=0.0),
             on_fault='hold',
         )
         self._ends = threading.Event()
