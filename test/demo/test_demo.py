@@ -36,9 +36,9 @@ def check_until_it_fails(process):
 
 def test_a_process_that_ends_is_reported_with_what_it_said(ros_domain, tmp_path):
     """The reason that a process gives before it ends is shown."""
-    process = Process('mujoco_node', ros_domain, tmp_path / 'log', 'robot.model:=missing.urdf')
+    process = Process('sim.node', ros_domain, tmp_path / 'log', 'robot.model:=missing.urdf')
     try:
-        with pytest.raises(DemoFailed, match=r'(?s)mujoco_node has ended .*missing\.urdf'):
+        with pytest.raises(DemoFailed, match=r'(?s)sim.node has ended .*missing\.urdf'):
             check_until_it_fails(process)
     finally:
         process.stop()

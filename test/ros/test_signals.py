@@ -9,7 +9,7 @@ import pytest
 # The main thread sleeps in a call that no signal interrupts, as a wait for messages is.
 DEAF = """
 import os, threading
-from cnoid_control.ros.stop_signals import catch_stop_signals
+from cnoid_control.ros.signals import catch_stop_signals
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor

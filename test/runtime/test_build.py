@@ -206,7 +206,7 @@ def test_stalls_of_the_machine_are_no_stale_states(faulty, monkeypatch) -> None:
 
 
 HANGING = """
-from cnoid_control.controllers.sr1_minimum import SR1MinimumController
+from cnoid_control.controllers.sr1.minimum import SR1MinimumController
 
 
 class Hanging(SR1MinimumController):
