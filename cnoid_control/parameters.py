@@ -13,18 +13,17 @@ from typing import Any, TypeVar
 from cnoid_control.exceptions import CnoidControlError, choices
 
 __all__ = [
-    'MissingParameter',
     'ParameterChange',
     'ParameterError',
     'ParameterInfo',
-    'ParameterOutOfRange',
-    'UnknownParameter',
-    'WrongParameterType',
+    'not_allowed',
     'parameter',
     'parameter_changes',
     'parameter_info',
     'parse_parameters',
     'refuse_other_names',
+    'unknown_option',
+    'wrong_type',
 ]
 
 
@@ -38,36 +37,19 @@ class ParameterError(CnoidControlError):
         super().__init__(f'{key}: {message}')
 
 
-class UnknownParameter(ParameterError):
-    """An option that does not exist."""
-
-    def __init__(self, key: str, known: Iterable[str]) -> None:
-        """Name the option and those that exist."""
-        super().__init__(key, f'unknown option; {choices(known)}')
+def unknown_option(key: str, known: Iterable[str]) -> ParameterError:
+    """The error about an option that does not exist."""
+    return ParameterError(key, f'unknown option; {choices(known)}')
 
 
-class MissingParameter(ParameterError):
-    """An option that must be given and is not."""
-
-    def __init__(self, key: str) -> None:
-        """Name the option."""
-        super().__init__(key, 'is missing')
+def wrong_type(key: str, value: object, expected: str) -> ParameterError:
+    """The error about an option of the wrong type."""
+    return ParameterError(key, f'{expected} expected, got {value!r} ({type(value).__name__})')
 
 
-class WrongParameterType(ParameterError):
-    """An option of the wrong type."""
-
-    def __init__(self, key: str, value: object, expected: str) -> None:
-        """Name the option, its value and what was expected."""
-        super().__init__(key, f'{expected} expected, got {value!r} ({type(value).__name__})')
-
-
-class ParameterOutOfRange(ParameterError):
-    """An option outside its range or not among its choices."""
-
-    def __init__(self, key: str, value: object, allowed: str) -> None:
-        """Name the option, its value and what is allowed."""
-        super().__init__(key, f'{value!r} is not allowed; {allowed}')
+def not_allowed(key: str, value: object, allowed: str) -> ParameterError:
+    """The error about an option outside its range or not among its choices."""
+    return ParameterError(key, f'{value!r} is not allowed; {allowed}')
 
 
 ParametersT = TypeVar('ParametersT')
@@ -131,11 +113,11 @@ def parse_parameters(
             is kept.
     """
     if not isinstance(values, Mapping):
-        raise WrongParameterType(prefix, values, 'a map of options')
+        raise wrong_type(prefix, values, 'a map of options')
     fields = {field.name: field for field in dataclasses.fields(schema)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise UnknownParameter(_join(prefix, str(key)), fields)
+            raise unknown_option(_join(prefix, str(key)), fields)
     types_of_fields = typing.get_type_hints(schema)
     parsed = {}
     for name, field in fields.items():
@@ -145,7 +127,7 @@ def parse_parameters(
                 types_of_fields[name], values[name], key, parameter_info(field)
             )
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise MissingParameter(key)
+            raise ParameterError(key, 'is missing')
     return schema(**parsed)
 
 
@@ -156,7 +138,7 @@ def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
     if origin is dict:
         element = typing.get_args(kind)[1]
         if not isinstance(value, Mapping):
-            raise WrongParameterType(key, value, 'a map by name')
+            raise wrong_type(key, value, 'a map by name')
         return {
             str(name): _parse_value(element, item, _join(key, str(name)), info)
             for name, item in value.items()
@@ -164,7 +146,7 @@ def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
     if origin is list:
         element = typing.get_args(kind)[0]
         if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, '__iter__'):
-            raise WrongParameterType(key, value, f'a list of {element.__name__}')
+            raise wrong_type(key, value, f'a list of {element.__name__}')
         return [_parse_value(element, item, f'{key}[{i}]', info) for i, item in enumerate(value)]
     if dataclasses.is_dataclass(kind):
         return parse_parameters(typing.cast(type, kind), value, key)
@@ -182,7 +164,7 @@ def _parse_union(kinds: tuple[Any, ...], value: Any, key: str, info: ParameterIn
     scalars = [kind for kind in kinds if isinstance(kind, type) and kind is not type(None)]
     if scalars and not listed and not isinstance(value, Mapping):
         return _parse_value(scalars[0], value, key, info)
-    raise WrongParameterType(key, value, ' or '.join(str(kind) for kind in kinds))
+    raise wrong_type(key, value, ' or '.join(str(kind) for kind in kinds))
 
 
 def _check_scalar(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
@@ -191,13 +173,13 @@ def _check_scalar(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise WrongParameterType(key, value, kind.__name__)
+        raise wrong_type(key, value, kind.__name__)
     if info.choices and value not in info.choices:
         listed = ', '.join(str(choice) for choice in info.choices)
-        raise ParameterOutOfRange(key, value, f'choose from: {listed}')
+        raise not_allowed(key, value, f'choose from: {listed}')
     # Written so that NaN, which compares false with everything, is refused too.
     if kind in (int, float) and not info.minimum <= value <= info.maximum:
-        raise ParameterOutOfRange(key, value, f'it must lie in [{info.minimum}, {info.maximum}]')
+        raise not_allowed(key, value, f'it must lie in [{info.minimum}, {info.maximum}]')
     return value
 
 

@@ -10,7 +10,7 @@ from cnoid_control.body import Body, StateFlag
 from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.interpolation import smoothstep
-from cnoid_control.parameters import ParameterOutOfRange, parameter
+from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
 
 
@@ -83,9 +83,7 @@ class PDController(SimpleController):
         for name in parameters.gravity_compensation:
             weightless[_joints(body, 'gravity_compensation', name)] = True
         if parameters.posture and len(parameters.posture) != body.num_joints:
-            raise ParameterOutOfRange(
-                'posture', parameters.posture, f'it needs {body.num_joints} values'
-            )
+            raise not_allowed('posture', parameters.posture, f'it needs {body.num_joints} values')
         self.gains = np.array(gains)
         self.weightless = weightless
 
@@ -139,4 +137,4 @@ def _joints(body: Body, option: str, name: str) -> np.ndarray:
     if name in body.joint_names:
         return body.joint_ids([name])
     listed = ', '.join([*body.joint_groups, *body.joint_names])
-    raise ParameterOutOfRange(f'{option}.{name}', name, f'choose from: {listed}')
+    raise not_allowed(f'{option}.{name}', name, f'choose from: {listed}')

@@ -10,12 +10,9 @@ from cnoid_control.body import Body, Device
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
-class UnknownSensor(CnoidControlError):
-    """A sensor that is not read."""
-
-    def __init__(self, key: object, known: Sequence[str]) -> None:
-        """Name what was asked for and the sensors that are read."""
-        super().__init__(f'unknown sensor {key!r}; {choices(known)}')
+def unknown_sensor(key: object, known: Sequence[str]) -> CnoidControlError:
+    """The error about a sensor that is not read."""
+    return CnoidControlError(f'unknown sensor {key!r}; {choices(known)}')
 
 
 class SensorReading:
@@ -51,9 +48,9 @@ def find_device(body: Body, name: str) -> Device:
     """Device of a body by name.
 
     Raises:
-        UnknownSensor: there is none.
+        CnoidControlError: there is none.
     """
     for device in body.devices:
         if device.name == name:
             return device
-    raise UnknownSensor(name, [device.name for device in body.devices])
+    raise unknown_sensor(name, [device.name for device in body.devices])

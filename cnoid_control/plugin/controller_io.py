@@ -9,7 +9,7 @@ from typing import Any, TextIO, TypeVar
 import numpy as np
 
 from cnoid_control.body import Body, Device, JointType, Link, StateFlag
-from cnoid_control.plugin.exceptions import ForeignLink, MailboxConflict
+from cnoid_control.plugin.exceptions import ControllerError
 from cnoid_control.plugin.mailbox import Mailbox, MessageT
 from cnoid_control.plugin.options import format_option_string, parse_option_string, split_options
 
@@ -130,7 +130,7 @@ class ControllerIO(ControllerConfig):
                 joint that is commanded, and the pose too for a link that is pushed.
 
         Raises:
-            ForeignLink: the link or device is of another body.
+            ControllerError: the link or device is of another body.
         """
         if isinstance(target, Device):
             self._check_device(target)
@@ -152,7 +152,7 @@ class ControllerIO(ControllerConfig):
                 None, what its actuation mode says at the end of initialize().
 
         Raises:
-            ForeignLink: the link is of another body.
+            ControllerError: the link is of another body.
         """
         self._check_link(link)
         if flags is not None:
@@ -181,14 +181,16 @@ class ControllerIO(ControllerConfig):
             topic: relative ROS topic that feeds it; `~/<name>` where empty.
 
         Raises:
-            MailboxConflict: there is one of that name for another kind.
-            MailboxNotATopic: what would feed it is no topic name.
+            ControllerError: there is one of that name for another kind, or what would feed it is
+                no topic name.
         """
         found = self.mailboxes.get(name)
         if found is None:
             found = self.mailboxes[name] = Mailbox(name, kind, topic)
         if found.kind is not kind:
-            raise MailboxConflict(name, found.kind, kind)
+            raise ControllerError(
+                f'mailbox {name!r} takes {found.kind.__name__} already, not {kind.__name__}'
+            )
         return found
 
     def log(self, name: str, value: float | np.ndarray) -> None:
@@ -198,11 +200,11 @@ class ControllerIO(ControllerConfig):
 
     def _check_link(self, link: Link) -> None:
         if link.body is not self.body:
-            raise ForeignLink(link, self.controller_name)
+            raise _foreign_item(link, self.controller_name)
 
     def _check_device(self, device: Device) -> None:
         if not any(device is own for own in self.body.devices):
-            raise ForeignLink(device, self.controller_name)
+            raise _foreign_item(device, self.controller_name)
 
 
 def _is_hole(link: Link) -> bool:
@@ -218,3 +220,11 @@ def _default_input(link: Link) -> StateFlag:
     if mode & StateFlag.LINK_EXT_WRENCH:
         flags |= StateFlag.LINK_POSITION
     return flags
+
+
+def _foreign_item(item: object, controller: str) -> ControllerError:
+    """The error about a link or device of another body than the one that is controlled."""
+    return ControllerError(
+        f'controller {controller!r} enabled {item!r}, which is not of io.body; '
+        'links and devices of config.body or of a clone carry no input or output'
+    )

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from cnoid_control.plugin.exceptions import MailboxNotATopic
+from cnoid_control.plugin.exceptions import ControllerError
 
 
 @dataclass(frozen=True)
@@ -175,14 +175,18 @@ class Mailbox(Generic[MessageT]):
         """Make an empty mailbox; beyond `depth` the oldest messages fall out.
 
         Raises:
-            MailboxNotATopic: what would feed it is no topic name.
+            ControllerError: what would feed it is no topic name.
         """
         self.name = name
         self.kind = kind
         self.topic = topic or f'~/{name}'
         # Said where the controller asks for it, not when the robot is already the controller's.
         if TOPIC_NAME.fullmatch(self.topic) is None:
-            raise MailboxNotATopic(name, self.topic)
+            raise ControllerError(
+                f'mailbox {name!r}: {self.topic!r} is no topic name; it consists of letters, '
+                "digits and underscores, in parts that '/' separates and that no digit begins, "
+                "and may begin with '~/' or '/'"
+            )
         # A deque's append and popleft are atomic: no lock is taken in the control loop.
         self._messages: deque[MessageT] = deque(maxlen=depth)
         self._last_time = float('-inf')

@@ -11,10 +11,10 @@ import yaml
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import (
     ParameterError,
-    UnknownParameter,
-    WrongParameterType,
     parameter_changes,
     parse_parameters,
+    unknown_option,
+    wrong_type,
 )
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ def check_options(
     schema = controller.Parameters
     if schema is None:
         if options and not isinstance(options, str):
-            raise UnknownParameter(f'{name}.{next(iter(options))}', [])
+            raise unknown_option(f'{name}.{next(iter(options))}', [])
         return None
     if isinstance(options, str):
         try:
             options = parse_option_string(options)
         except ValueError as error:
-            raise WrongParameterType(name, options, 'a map of options') from error
+            raise wrong_type(name, options, 'a map of options') from error
     try:
         return parse_parameters(schema, options, name)
     except CnoidControlError:

@@ -17,11 +17,10 @@ from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
+from cnoid_control.exceptions import choices
 from cnoid_control.plugin.exceptions import (
-    ControllerImportError,
-    NotAController,
-    UnknownController,
-    UnknownControllerClass,
+    ControllerLoadError,
+    unknown_controller,
 )
 from cnoid_control.plugin.simple_controller import SimpleController
 
@@ -75,11 +74,13 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
         base: folder that relative file paths start from; the working folder where None.
 
     Raises:
-        ControllerLoadError: the subclass says what is wrong, and lists what there is.
+        ControllerLoadError: the message says what is wrong, and lists what there is.
     """
     found = find_object(name, base)
     if not (isinstance(found, type) and issubclass(found, SimpleController)):
-        raise NotAController(name, found)
+        raise ControllerLoadError(
+            f'{name!r} is {found!r}, which is not a class derived from SimpleController'
+        )
     return found
 
 
@@ -91,16 +92,16 @@ def find_object(name: str, base: Path | None = None) -> Any:
         base: folder that relative file paths start from; the working folder where None.
 
     Raises:
-        ControllerLoadError: the subclass says what is wrong, and lists what there is.
+        ControllerLoadError: the message says what is wrong, and lists what there is.
     """
     if ':' not in name:
         point = controller_entry_points().get(name)
         if point is None:
-            raise UnknownController(name, controller_names())
+            raise unknown_controller(name, controller_names())
         try:
             return point.load()
         except (Exception, SystemExit) as error:
-            raise ControllerImportError(name, traceback.format_exc()) from error
+            raise _import_failed(name, traceback.format_exc()) from error
     source, object_name = name.rsplit(':', 1)
     if source.endswith('.py'):
         module = _load_file(name, (base or Path()) / source)
@@ -108,7 +109,9 @@ def find_object(name: str, base: Path | None = None) -> Any:
         module = _import_module(name, source)
     found = getattr(module, object_name, None)
     if found is None:
-        raise UnknownControllerClass(source, object_name, _controllers_in(module))
+        raise ControllerLoadError(
+            f'{source} has no class {object_name!r}; {choices(_controllers_in(module))}'
+        )
     return found
 
 
@@ -116,7 +119,7 @@ def _import_module(name: str, module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        raise ControllerImportError(name, traceback.format_exc()) from error
+        raise _import_failed(name, traceback.format_exc()) from error
 
 
 class _UncachedLoader(SourceFileLoader):
@@ -134,7 +137,7 @@ def _load_file(name: str, path: Path) -> ModuleType:
     loader = _UncachedLoader(module_name, str(path))
     spec = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if not path.is_file() or spec is None or spec.loader is None:
-        raise ControllerImportError(name, f'there is no file {path}')
+        raise _import_failed(name, f'there is no file {path}')
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up while the class statement runs, and when options are read.
     before = sys.modules.get(module_name)
@@ -145,7 +148,7 @@ def _load_file(name: str, path: Path) -> ModuleType:
         del sys.modules[module_name]
         if before is not None:
             sys.modules[module_name] = before
-        raise ControllerImportError(name, traceback.format_exc()) from error
+        raise _import_failed(name, traceback.format_exc()) from error
     return module
 
 
@@ -157,3 +160,8 @@ def _controllers_in(module: ModuleType) -> list[str]:
         and issubclass(value, SimpleController)
         and value is not SimpleController
     )
+
+
+def _import_failed(name: str, reason: str) -> ControllerLoadError:
+    """The error about a module that fails to import."""
+    return ControllerLoadError(f'controller {name!r} cannot be imported:\n{reason.rstrip()}')

@@ -13,15 +13,16 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.link import rotation_matrix
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
-from cnoid_control.parameters import ParameterOutOfRange
+from cnoid_control.parameters import not_allowed
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.options import check_options
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.config import OtherController, RobotParameters, RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.exceptions import ControllerRaised, UnknownParentController
+from cnoid_control.runtime.exceptions import ControllerRaised
 from cnoid_control.runtime.loop import ControlLoop, TickRecorder
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.fallback import Fallback
@@ -41,7 +42,7 @@ def make_robot(robot: RobotParameters, folder: Path) -> Body:
 
     Raises:
         ModelError: the model cannot be used.
-        ParameterOutOfRange: the posture or place has the wrong size.
+        ParameterError: the posture or place has the wrong size.
     """
     root = JointType(robot.root) if robot.root else None
     body = load_body(_find_model(robot.model, folder), root, robot.name)
@@ -53,7 +54,7 @@ def place_robot(body: Body, robot: RobotParameters) -> None:
     """Put a body into the posture and place of the robot section.
 
     Raises:
-        ParameterOutOfRange: the posture or place has the wrong size.
+        ParameterError: the posture or place has the wrong size.
     """
     _check_size('robot.posture', robot.posture, body.num_joints)
     _check_size('robot.position', robot.position, 3)
@@ -74,13 +75,13 @@ def make_controllers(config: RunConfig) -> list[ManagedController]:
         ControllerError: a controller cannot be found or loaded.
         ParameterError: an option is wrong.
         ControllerRaised: a controller cannot be made.
-        UnknownParentController: a sub-controller's parent does not exist.
+        CnoidControlError: a sub-controller's parent does not exist.
     """
     main = config.controller_name
     types = {main: config.parameters.controller}
     others = config.parameters.other_controllers
     if main in others:
-        raise ParameterOutOfRange('other_controllers', main, 'it is the main controller')
+        raise not_allowed('other_controllers', main, 'it is the main controller')
     types |= {name: other.type or name for name, other in others.items()}
     managed = {
         name: ManagedController(
@@ -102,7 +103,10 @@ def make_controllers(config: RunConfig) -> list[ManagedController]:
             managed[other.parent].children.append(managed[name])
         else:
             known = [key for key in managed if key != name]
-            raise UnknownParentController(name, other.parent, known)
+            raise CnoidControlError(
+                f'sub-controller {name!r} has parent {other.parent!r}, which does not exist or is '
+                f'below it; choose from: {", ".join(known)}'
+            )
     return top
 
 
@@ -292,9 +296,7 @@ def _find_model(model: str, folder: Path) -> str:
 
 def _check_size(key: str, values: list[float], size: int) -> None:
     if values and len(values) != size:
-        raise ParameterOutOfRange(
-            key, values, f'it needs {size} values or none, and has {len(values)}'
-        )
+        raise not_allowed(key, values, f'it needs {size} values or none, and has {len(values)}')
 
 
 def _rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:

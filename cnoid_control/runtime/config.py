@@ -13,11 +13,11 @@ import yaml
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import DEFAULT, hardware_kind, hardware_names
 from cnoid_control.parameters import (
-    ParameterOutOfRange,
-    UnknownParameter,
-    WrongParameterType,
+    not_allowed,
     parameter,
     parse_parameters,
+    unknown_option,
+    wrong_type,
 )
 from cnoid_control.plugin.registry import controller_names, instance_name
 from cnoid_control.runtime.safety.limits import LimitsParameters
@@ -309,11 +309,11 @@ def parse_config(
     options: dict[str, str | dict[str, Any]] = {}
     for key, value in values.items():
         if key not in allowed:
-            raise UnknownParameter(key, allowed)
+            raise unknown_option(key, allowed)
         if key in known or key == 'hardware':
             continue
         if not isinstance(value, (str, dict)):
-            raise WrongParameterType(key, value, 'a map of options, or an option string,')
+            raise wrong_type(key, value, 'a map of options, or an option string,')
         options[key] = value
     hardware_type, hardware = _parse_hardware(values.get('hardware', {}))
     return RunConfig(
@@ -333,14 +333,14 @@ def config_from_text(text: str) -> RunConfig:
 
 def _parse_hardware(section: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(section, Mapping):
-        raise WrongParameterType('hardware', section, 'a map of options')
+        raise wrong_type('hardware', section, 'a map of options')
     names = hardware_names()
     for key in section:
         if key != 'type' and key not in names:
-            raise UnknownParameter(f'hardware.{key}', ['type', *names])
+            raise unknown_option(f'hardware.{key}', ['type', *names])
     kind = section.get('type', DEFAULT)
     if kind not in names:
-        raise ParameterOutOfRange('hardware.type', kind, f'choose from: {", ".join(names)}')
+        raise not_allowed('hardware.type', kind, f'choose from: {", ".join(names)}')
     parsed: dict[str, Any] = {
         name: parse_parameters(
             hardware_kind(name).parameters, section.get(name, {}), f'hardware.{name}'

@@ -63,17 +63,6 @@ class NoControllerLeft(CnoidControlError):
         super().__init__(f'no controller is left to run: {reasons or "none was given"}')
 
 
-class UnknownParentController(CnoidControlError):
-    """A sub-controller of a controller that does not exist, or that is below it."""
-
-    def __init__(self, name: str, parent: str, known: Iterable[str]) -> None:
-        """Name the sub-controller, its parent and the controllers that exist."""
-        super().__init__(
-            f'sub-controller {name!r} has parent {parent!r}, which does not exist or is below it; '
-            f'choose from: {", ".join(known)}'
-        )
-
-
 class ImplausibleCommands(CnoidControlError):
     """Controllers that have commanded what is no number, or far too much."""
 

@@ -15,7 +15,7 @@ from fake_hardware import FakeHardware, fake_loop, two_joint_body
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.faults.testbed import FaultyHardware
 from cnoid_control.hardware.exceptions import HardwareError
-from cnoid_control.parameters import ParameterOutOfRange
+from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
@@ -159,13 +159,13 @@ def test_the_time_limit_depends_on_whether_time_stands_still() -> None:
     assert WatchdogParameters().control_limit(stands_still=False) == 0.02
     assert WatchdogParameters().control_limit(stands_still=True) == 10.0
     assert WatchdogParameters(control_timeout=0.3).control_limit(stands_still=True) == 0.3
-    with pytest.raises(ParameterOutOfRange, match='control_timeout'):
+    with pytest.raises(ParameterError, match='control_timeout'):
         load_config('sr1_pd', {'watchdog.control_timeout': 1e-4})
 
 
 def test_wrong_faults_are_refused() -> None:
     """Only what takes effect is accepted."""
-    with pytest.raises(ParameterOutOfRange, match='on_fault'):
+    with pytest.raises(ParameterError, match='on_fault'):
         load_config('sr1_pd', {'on_fault': 'ignore'})
 
 

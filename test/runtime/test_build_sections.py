@@ -7,11 +7,11 @@ import io
 import numpy as np
 import pytest
 
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError
-from cnoid_control.plugin.exceptions import UnknownController
+from cnoid_control.plugin.exceptions import ControllerLoadError
 from cnoid_control.runtime.build import make_controllers, make_loop, make_robot
 from cnoid_control.runtime.config import RobotParameters, load_config, parse_config
-from cnoid_control.runtime.exceptions import UnknownParentController
 from cnoid_control.share import share_folder
 
 SOURCE = """
@@ -129,7 +129,7 @@ def test_several_controllers_run_together(folder):
 )
 def test_parents_that_cannot_be_are_refused(folder, others):
     """Unknown ones, and circles."""
-    with pytest.raises(UnknownParentController, match="sub-controller 'a' has parent"):
+    with pytest.raises(CnoidControlError, match="sub-controller 'a' has parent"):
         make_controllers(config(folder, other_controllers=others))
 
 
@@ -141,7 +141,7 @@ def test_main_controller_is_none_of_the_others(folder):
 
 def test_controllers_are_looked_for_at_once(folder):
     """An unknown one is found before anything runs."""
-    with pytest.raises(UnknownController, match="'nobody'"):
+    with pytest.raises(ControllerLoadError, match="'nobody'"):
         make_controllers(config(folder, other_controllers={'nobody': {}}))
 
 

@@ -12,7 +12,7 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.plugin.exceptions import ControllerImportError
+from cnoid_control.plugin.exceptions import ControllerLoadError
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.build import make_controllers
 from cnoid_control.runtime.config import parse_config
@@ -268,7 +268,7 @@ def test_imports_that_fail_are_named(tmp_path: Path, source: str) -> None:
     """A file that cannot be imported is an error with the file's name."""
     path = tmp_path / 'broken.py'
     path.write_text(source)
-    with pytest.raises(ControllerImportError, match=r'broken\.py'):
+    with pytest.raises(ControllerLoadError, match=r'broken\.py'):
         find_controller(f'{path}:Broken')
 
 

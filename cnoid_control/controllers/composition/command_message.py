@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cnoid_control.controllers.composition.base_controller import Message
-from cnoid_control.controllers.composition.exceptions import WrongCommand
+from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.drive import JointDrive
 from cnoid_control.controllers.drive.laws import GAINS
 
@@ -43,7 +43,7 @@ class CommandInterpreter:
             time: time of the tick [s].
 
         Raises:
-            WrongCommand: a vector has the wrong size, or `dqcmd` comes without `tcmd`.
+            CompositionError: a vector has the wrong size, or `dqcmd` comes without `tcmd`.
         """
         self._end_velocities(time)
         if not message:
@@ -61,7 +61,7 @@ class CommandInterpreter:
         if dq is not None and moved.any():
             duration = message.get('tcmd')
             if duration is None:
-                raise WrongCommand('tcmd', None, 'dqcmd without qcmd needs the time it is for')
+                raise _wrong_command('tcmd', None, 'dqcmd without qcmd needs the time it is for')
             self._drive.set_velocity(np.flatnonzero(moved), dq[moved])
             self._until[moved] = time + float(np.min(duration))
         if u is not None and pushed.any():
@@ -85,7 +85,7 @@ class CommandInterpreter:
             return None
         array = np.asarray(value, dtype=float)
         if array.shape != (self._size,):
-            raise WrongCommand(key, value, f'a vector of {self._size} elements was expected')
+            raise _wrong_command(key, value, f'a vector of {self._size} elements was expected')
         return array[self._drive.joints]
 
 
@@ -100,3 +100,8 @@ def _or_zero(vector: np.ndarray) -> np.ndarray:
 
 def _merged(usual: np.ndarray, given: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(given), usual, given)
+
+
+def _wrong_command(key: str, value: object, expected: str) -> CompositionError:
+    """The error about a command message that says nothing that actuators understand."""
+    return CompositionError(f'{key} is {value!r}; {expected}')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cnoid_control.controllers.composition.base_controller import Message
-from cnoid_control.controllers.composition.exceptions import UnknownItem
+from cnoid_control.controllers.composition.exceptions import unknown_item
 from cnoid_control.controllers.sensor_reading import find_device
 from cnoid_control.plugin.mailbox import Mailbox, Trigger
 
@@ -85,7 +85,7 @@ class Threshold(Condition):
     def __call__(self, inputs: Message) -> bool:
         """Whether the value of this tick is beyond a bound."""
         if self._name not in inputs:
-            raise UnknownItem(self._name, inputs)
+            raise unknown_item(self._name, inputs)
         vector = np.ravel(inputs[self._name])
         value = np.linalg.norm(vector) if self._index is None else vector[self._index]
         return bool(value > self.above or value < self.below)
@@ -94,7 +94,7 @@ class Threshold(Condition):
         """Read the device that it looks at.
 
         Raises:
-            UnknownSensor: the robot has no such device.
+            CnoidControlError: the robot has no such device.
         """
         if self._name not in STATE_ITEMS:
             io.enable_input(find_device(io.body, self._name))

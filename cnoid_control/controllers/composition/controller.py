@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from cnoid_control.body import StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.command_message import CommandInterpreter
-from cnoid_control.controllers.composition.exceptions import CompositionCycle
+from cnoid_control.controllers.composition.exceptions import composition_cycle
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
 from cnoid_control.controllers.drive.laws import refuse_unused
 from cnoid_control.controllers.sensor_reading import SensorReading, find_device
@@ -159,12 +159,12 @@ def check_tree(root: BaseController) -> None:
     """Make sure that no controller contains itself.
 
     Raises:
-        CompositionCycle: one does.
+        CompositionError: one does.
     """
 
     def visit(controller: BaseController, above: list[BaseController]) -> None:
         if any(controller is one for one in above):
-            raise CompositionCycle([one.describe() for one in [*above, controller]])
+            raise composition_cycle([one.describe() for one in [*above, controller]])
         for child in controller.children().values():
             visit(child, [*above, controller])
 

@@ -14,7 +14,7 @@ from cnoid_control.controllers.composition.controller import (
     ComposedParameters,
     CompositionController,
 )
-from cnoid_control.controllers.composition.exceptions import CompositionCycle, UnknownItem
+from cnoid_control.controllers.composition.exceptions import composition_cycle, unknown_item
 from cnoid_control.controllers.composition.stage import make_stage
 from cnoid_control.parameters import parameter
 
@@ -72,7 +72,7 @@ class MultiController(BaseController):
 
     def _check(self, controller: Any) -> None:
         if controller not in self.controllers:
-            raise UnknownItem(str(controller), [str(key) for key in self.controllers])
+            raise unknown_item(str(controller), [str(key) for key in self.controllers])
 
     @property
     def finished(self) -> bool:
@@ -207,8 +207,8 @@ class ConfiguredMultiController(CompositionController):
         """Make the controllers and put them in order.
 
         Raises:
-            CompositionCycle: controllers need each other's outputs of the same tick.
-            UnknownItem: a controller shall run after one that does not exist.
+            CompositionError: controllers need each other's outputs of the same tick, or one shall
+                run after one that does not exist.
         """
         stages = parameters.stages
         multi = MultiController()
@@ -239,7 +239,7 @@ def _in_order(stages: dict[str, MultiStage], delayed: set[str]) -> list[str]:
     for name, stage in stages.items():
         for other in stage.after:
             if other not in stages:
-                raise UnknownItem(other, stages)
+                raise unknown_item(other, stages)
         wanted = set(stage.inputs.values()) - delayed
         producers = [
             other
@@ -247,13 +247,13 @@ def _in_order(stages: dict[str, MultiStage], delayed: set[str]) -> list[str]:
             if other != name and wanted & set(source.outputs.values())
         ]
         if wanted & set(stage.outputs.values()):
-            raise CompositionCycle([name, name])
+            raise composition_cycle([name, name])
         needs[name] = [*stage.after, *producers]
     order: list[str] = []
 
     def place(name: str, waiting: list[str]) -> None:
         if name in waiting:
-            raise CompositionCycle([*waiting[waiting.index(name) :], name])
+            raise composition_cycle([*waiting[waiting.index(name) :], name])
         if name not in order:
             for other in needs[name]:
                 place(other, [*waiting, name])

@@ -12,7 +12,7 @@ from cnoid_control.controllers.composition.controller import (
     ComposedParameters,
     CompositionController,
 )
-from cnoid_control.controllers.composition.exceptions import WrongTimes
+from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.composition.stage import make_stage
 from cnoid_control.controllers.composition.state_machine import FINISHED, StateMachineController
 from cnoid_control.parameters import parameter
@@ -40,12 +40,14 @@ class TimedControllerSequence(StateMachineController):
                 `t` otherwise.
 
         Raises:
-            WrongTimes: there is not one time a controller, or they do not increase.
+            CompositionError: there is not one time a controller, or they do not increase.
         """
         count = len(controllers)
         increasing = all(a < b for a, b in itertools.pairwise(times))
         if len(times) != count or not increasing or not count:
-            raise WrongTimes(list(times), count)
+            raise CompositionError(
+                f'{count} controllers need {count} increasing times, got {list(times)}'
+            )
         keys = list(controllers) if isinstance(controllers, Mapping) else list(range(count))
         super().__init__(controllers, keys[0])
         self.times = [float(time) for time in times]

@@ -10,7 +10,7 @@ import numpy as np
 from cnoid_control.body import Link, StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.controller import CompositionController
-from cnoid_control.controllers.composition.exceptions import StageRefused
+from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
 from cnoid_control.plugin.mailbox import Mailbox, MessageT
@@ -148,12 +148,12 @@ class SimpleControllerStage(BaseController):
         """Find out what the controller reads and commands, and enable that on the robot.
 
         Raises:
-            StageRefused: it cannot be configured or initialized, or commands more than joints.
+            CompositionError: it cannot be configured or initialized, or commands more than joints.
         """
         self._outer, self._io = io, None
         config = ControllerConfig(self.name, io.body.clone(), self.options, self.parameters, io.os)
         if not self.controller.configure(config):
-            raise StageRefused(self.name, 'configure() returned False')
+            raise _refused(self.name, 'configure() returned False')
         inner = self._initialize()
         for name, flags in inner.inputs.items():
             io.enable_input(io.body.link(name), flags)
@@ -163,13 +163,13 @@ class SimpleControllerStage(BaseController):
         for name in inner.outputs:
             link = inner.body.link(name)
             if link.actuation_mode & ~JOINT_CHANNELS:
-                raise StageRefused(
+                raise _refused(
                     self.name,
                     f'commands {link.name!r} by {link.actuation_mode!r}; only joint commands can '
                     'be composed',
                 )
             if name not in io.outputs:
-                raise StageRefused(
+                raise _refused(
                     self.name, f'commands {name!r}, which the composition does not drive'
                 )
         self._fresh = True
@@ -195,7 +195,7 @@ class SimpleControllerStage(BaseController):
         else:
             inner.renew()
         if not self.controller.initialize(inner):
-            raise StageRefused(self.name, 'initialize() returned False')
+            raise _refused(self.name, 'initialize() returned False')
         self._io = inner
         self._compile(inner)
         return inner
@@ -234,7 +234,7 @@ class SimpleControllerStage(BaseController):
             self._fresh = False
             self._done, self._result = False, None
             if not self.controller.start():
-                raise StageRefused(self.name, 'start() returned False')
+                raise _refused(self.name, 'start() returned False')
             self._running = True
         elif type == 'exit':
             self._stop()
@@ -325,13 +325,11 @@ class FactoryController(BaseController):
         """Make the controller.
 
         Raises:
-            StageRefused: the function returned something else.
+            CompositionError: the function returned something else.
         """
         made = self._make(io.body.clone(), **self._options)
         if not isinstance(made, BaseController):
-            raise StageRefused(
-                self.name, f'{self._make.__name__} made {made!r}, no BaseController'
-            )
+            raise _refused(self.name, f'{self._make.__name__} made {made!r}, no BaseController')
         self.controller = made
         self.controller.attach(io)
 
@@ -393,7 +391,7 @@ def make_stage(
     Raises:
         ControllerLoadError: there is no such controller.
         ParameterError: an option is wrong.
-        StageRefused: what was found is no controller.
+        CompositionError: what was found is no controller.
     """
     found = find_object(BLOCKS.get(controller, controller))
     if isinstance(found, type) and issubclass(found, CompositionController):
@@ -406,5 +404,10 @@ def make_stage(
             return found(parse_parameters(schema, options, name))  # type: ignore[call-arg]
         return found(**options)
     if not callable(found):
-        raise StageRefused(name, f'{controller!r} is no controller: {found!r}')
+        raise _refused(name, f'{controller!r} is no controller: {found!r}')
     return FactoryController(name, found, options)
+
+
+def _refused(name: str, reason: str) -> CompositionError:
+    """The error about a controller inside a composition that cannot be used."""
+    return CompositionError(f'{name}: {reason}')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,8 +20,9 @@ from cnoid_control.controllers.composition.controller import (
     ComposedParameters,
     CompositionController,
 )
-from cnoid_control.controllers.composition.exceptions import InvalidCondition, UnknownState
+from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.composition.stage import make_stage
+from cnoid_control.exceptions import choices
 from cnoid_control.parameters import parameter
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class StateMachineController(BaseController):
             start: the state to start in.
 
         Raises:
-            UnknownState: there is no such state.
+            CompositionError: there is no such state.
         """
         self.controllers = named(controllers)  # type: ignore[arg-type]
         self._check('start', start)
@@ -62,7 +63,7 @@ class StateMachineController(BaseController):
 
     def _check(self, where: str, state: Any) -> None:
         if state != FINISHED and state not in self.controllers:
-            raise UnknownState(where, state, [*self.controllers, FINISHED])
+            raise _unknown_state(where, state, [*self.controllers, FINISHED])
 
     def next_state(self, current: Any, **inputs: Any) -> Any:
         """State of the next tick; -1 to finish.
@@ -123,7 +124,7 @@ class StateMachineController(BaseController):
         """Change the state now.
 
         Raises:
-            UnknownState: there is no such state.
+            CompositionError: there is no such state.
         """
         self._check('go_to', state)
         if self.active is not None:
@@ -170,7 +171,7 @@ class TransitionStateMachineController(StateMachineController):
             start: the state to start in.
 
         Raises:
-            UnknownState: a transition or the start names a state that does not exist.
+            CompositionError: a transition or the start names a state that does not exist.
         """
         super().__init__(controllers, start)
         self._transitions = {state: dict(ways) for state, ways in transitions.items()}
@@ -229,7 +230,7 @@ class Transition:
         """The condition.
 
         Raises:
-            InvalidCondition: nothing is given, or a sensor without a bound.
+            CompositionError: nothing is given, or a sensor without a bound.
         """
         conditions: list[Condition] = []
         if self.after >= 0.0:
@@ -240,11 +241,11 @@ class Transition:
             conditions.append(MessageArrived(self.message))
         bounded = math.isfinite(self.above) or math.isfinite(self.below)
         if bool(self.sensor) != bounded:
-            raise InvalidCondition(name)
+            raise _no_condition(name)
         if self.sensor:
             conditions.append(Threshold(self.sensor, self.above, self.below))
         if not conditions:
-            raise InvalidCondition(name)
+            raise _no_condition(name)
         return conditions[0] if len(conditions) == 1 else AllOf(conditions)
 
 
@@ -280,21 +281,21 @@ class ConfiguredStateMachine(CompositionController):
         """Make the state machine.
 
         Raises:
-            UnknownState: the start or a transition names a state that does not exist.
-            InvalidCondition: a transition says nothing of when.
+            CompositionError: the start or a transition names a state that does not exist, or a
+                transition says nothing of when.
         """
         states = parameters.states
         known = [*states, END]
         start = parameters.start or next(iter(states), '')
         if start not in states:
-            raise UnknownState('start', start, states)
+            raise _unknown_state('start', start, states)
         transitions: dict[str, dict[Any, Condition]] = {}
         for name, state in states.items():
             transitions[name] = {}
             for target, transition in state.next.items():
                 where = f'states.{name}.next.{target}'
                 if target not in known:
-                    raise UnknownState(where, target, known)
+                    raise _unknown_state(where, target, known)
                 key = FINISHED if target == END else target
                 transitions[name][key] = transition.condition(where)
         controllers = {
@@ -311,3 +312,15 @@ class ConfiguredStateMachine(CompositionController):
     def update_parameters(self, old: StateMachineParameters, new: StateMachineParameters) -> None:
         """Use new gains, and pass changed options of the states on to them."""
         super().update_parameters(old, new)
+
+
+def _unknown_state(where: str, state: object, known: Iterable[object]) -> CompositionError:
+    """The error about a state that a state machine does not have."""
+    return CompositionError(f'{where}: unknown state {state!r}; {choices(known)}')
+
+
+def _no_condition(name: str) -> CompositionError:
+    """The error about a transition that can never happen."""
+    return CompositionError(
+        f'{name}: say when: after, finished, message, or sensor with above or below'
+    )

@@ -10,11 +10,11 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.controllers.drive.laws import (
     GAINS,
+    DriveError,
     DriveParameters,
     Pid,
-    TorqueNotAvailable,
-    UnknownDrivenJoint,
 )
+from cnoid_control.exceptions import choices
 from cnoid_control.plugin import ControllerIO
 
 ARRAYS = ('q', 'dq', 'q_target', 'dq_target', 'u', *GAINS)
@@ -62,7 +62,7 @@ class JointDrive:
 
         Raises:
             UnknownJoint: a joint does not exist, or has no id.
-            ParameterOutOfRange: a list of gains has not one value a joint.
+            ParameterError: a list of gains has not one value a joint.
         """
         body = io.body
         named = parameters.joints or [joint.joint_name for joint in body.joints if joint.name]
@@ -110,13 +110,13 @@ class JointDrive:
         """Places of joints in the arrays; of all where None.
 
         Raises:
-            UnknownDrivenJoint: a joint is not driven here.
+            DriveError: a joint is not driven here.
         """
         if joints is None:
             return np.arange(self.size)
         for name in joints:
             if name not in self.names:
-                raise UnknownDrivenJoint(name, self.names)
+                raise DriveError(f'unknown joint {name!r}; {choices(self.names)}')
         return np.array([self.names.index(name) for name in joints], dtype=np.intp)
 
     # --- commands -----------------------------------------------------------------------------
@@ -141,10 +141,13 @@ class JointDrive:
         """Give joints torques.
 
         Raises:
-            TorqueNotAvailable: the robot's actuators are position servos.
+            DriveError: the robot's actuators are position servos.
         """
         if self._kind == 'servo':
-            raise TorqueNotAvailable([self.names[i] for i in places])
+            raise DriveError(
+                f'{", ".join(self.names[i] for i in places)}: position servos take no torque; '
+                "use actuators 'hardware' or 'controller'"
+            )
         self.modes[places] = _TORQUE
         self.u[places] = u
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,31 +9,12 @@ import pinocchio as pin
 
 from cnoid_control.body import Body
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV
-from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.parameters import ParameterError, ParameterOutOfRange, parameter
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import ParameterError, not_allowed, parameter
 
 
 class DriveError(CnoidControlError):
     """A command that the joint actuators cannot take."""
-
-
-class UnknownDrivenJoint(DriveError):
-    """A joint that is not driven by these actuators."""
-
-    def __init__(self, name: str, known: Iterable[str]) -> None:
-        """Name the joint and the joints that are driven."""
-        super().__init__(f'unknown joint {name!r}; {choices(known)}')
-
-
-class TorqueNotAvailable(DriveError):
-    """A torque for joints that only take positions."""
-
-    def __init__(self, joints: Iterable[str]) -> None:
-        """Name the joints."""
-        super().__init__(
-            f'{", ".join(joints)}: position servos take no torque; '
-            "use actuators 'hardware' or 'controller'"
-        )
 
 
 GAINS = ('kp', 'ki', 'kd')
@@ -66,7 +46,7 @@ class DriveParameters:
         """The gains kp, ki and kd of each joint, shape (3, size).
 
         Raises:
-            ParameterOutOfRange: a list has not one value a joint.
+            ParameterError: a list has not one value a joint.
         """
         rows = [spread(name, getattr(self, name), size) for name in GAINS]
         return np.array(rows)
@@ -92,12 +72,12 @@ def spread(key: str, value: float | list[float], size: int) -> np.ndarray:
     """One value a joint, from one for all or from a list.
 
     Raises:
-        ParameterOutOfRange: a list has not one value a joint.
+        ParameterError: a list has not one value a joint.
     """
     if isinstance(value, (int, float)):
         return np.full(size, float(value))
     if len(value) != size:
-        raise ParameterOutOfRange(key, value, f'it needs 1 or {size} values')
+        raise not_allowed(key, value, f'it needs 1 or {size} values')
     return np.array(value, dtype=float)
 
 

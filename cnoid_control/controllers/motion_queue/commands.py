@@ -11,7 +11,7 @@ import numpy as np
 
 from cnoid_control.controllers.drive import DriveParameters
 from cnoid_control.controllers.drive.laws import KINDS
-from cnoid_control.controllers.motion_queue.exceptions import InvalidDuration, WrongSize
+from cnoid_control.controllers.motion_queue.exceptions import invalid_duration, wrong_size
 from cnoid_control.controllers.trajectory.follower import check_trajectory
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import parameter
@@ -186,7 +186,7 @@ def take_trajectory(
     names = tuple(message.names)
     positions = np.atleast_2d(message.positions)
     if positions.shape[1:] != (len(names),):
-        raise WrongSize('trajectory', positions.tolist(), positions.shape[-1], len(names))
+        raise wrong_size('trajectory', positions.tolist(), positions.shape[-1], len(names))
     count = len(positions)
     times = np.asarray(message.times, dtype=float)
     velocities: list[np.ndarray | None] = [None] * count
@@ -197,7 +197,7 @@ def take_trajectory(
         milestone(positions[0], velocities[0], names)
         return
     if times.shape != (count,):
-        raise WrongSize('times of the trajectory', times.tolist(), times.size, count)
+        raise wrong_size('times of the trajectory', times.tolist(), times.size, count)
     with controller.queue.all_or_nothing():
         last = 0.0
         for time, q, dq in zip(times, positions, velocities, strict=True):
@@ -205,7 +205,7 @@ def take_trajectory(
                 # The point to start from: the queue starts where it is.
                 continue
             if not time > last:
-                raise InvalidDuration('trajectory', time - last, '> 0 between points')
+                raise invalid_duration('trajectory', time - last, '> 0 between points')
             if dq is None:
                 linear = controller.add_linear if append else controller.set_linear
                 linear(q, time - last, names)

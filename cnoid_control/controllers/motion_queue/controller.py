@@ -18,12 +18,12 @@ from cnoid_control.controllers.motion_queue.commands import (
     take_trajectory,
 )
 from cnoid_control.controllers.motion_queue.exceptions import (
-    InvalidDuration,
-    NotFinite,
-    WrongSize,
+    invalid_duration,
+    not_finite,
+    wrong_size,
 )
 from cnoid_control.controllers.motion_queue.requests import Vector
-from cnoid_control.controllers.sensor_reading import SensorReading, UnknownSensor, find_device
+from cnoid_control.controllers.sensor_reading import SensorReading, find_device, unknown_sensor
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin import ControllerIO, SimpleController
 from cnoid_control.plugin.mailbox import JointTrajectory, Trigger, Value
@@ -303,19 +303,19 @@ class MotionQueueController(SimpleController):
         """Have the queue go on every dt [s] only; the actuators work at their own rate.
 
         Raises:
-            InvalidDuration: it is shorter than the control period.
+            MotionRefused: it is shorter than the control period.
         """
         if not dt >= self.io.time_step * (1.0 - 1e-9):
-            raise InvalidDuration('period of the queue', dt, f'>= {self.io.time_step:g}')
+            raise invalid_duration('period of the queue', dt, f'>= {self.io.time_step:g}')
         self.period = float(dt)
 
     def _vector(self, name: str, value: Vector, places: np.ndarray) -> np.ndarray:
         array = np.asarray(value, dtype=float)
         if array.shape != places.shape:
-            raise WrongSize(name, value, array.size, places.size)
+            raise wrong_size(name, value, array.size, places.size)
         for place, element in zip(places, array, strict=True):
             if not np.isfinite(element):
-                raise NotFinite(name, self.drive.names[place], element)
+                raise not_finite(name, self.drive.names[place], element)
         return array
 
     # --- what there is to know ----------------------------------------------------------------
@@ -353,9 +353,9 @@ class MotionQueueController(SimpleController):
         """Sensor by name or number: 'q', 'dq' and the devices that are read.
 
         Raises:
-            UnknownSensor: it is not read.
+            CnoidControlError: it is not read.
         """
         for i, reading in enumerate(self._sensors):
             if key in (i, reading.name):
                 return reading
-        raise UnknownSensor(key, [reading.name for reading in self._sensors])
+        raise unknown_sensor(key, [reading.name for reading in self._sensors])

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cnoid_control.controllers.motion_queue.exceptions import (
-    BeyondLimit,
-    InvalidDuration,
-    NotFinite,
-    UnknownQueueJoint,
-    WrongSize,
+    MotionRefused,
+    invalid_duration,
+    not_finite,
+    wrong_size,
 )
 from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
+from cnoid_control.exceptions import choices
 
 
 class GoalCheck:
@@ -34,22 +34,21 @@ class GoalCheck:
         """Finite vector with one element a joint.
 
         Raises:
-            WrongSize: it has another size.
-            NotFinite: an element is NaN or infinite.
+            MotionRefused: it has another size, or an element is NaN or infinite.
         """
         array = np.array(value, dtype=float)
         if array.shape != (self.limits.size,):
-            raise WrongSize(name, value, array.size, self.limits.size)
+            raise wrong_size(name, value, array.size, self.limits.size)
         if not np.isfinite(array).all():
             wrong = int(np.flatnonzero(~np.isfinite(array))[0])
-            raise NotFinite(name, self.limits.names[wrong], array[wrong])
+            raise not_finite(name, self.limits.names[wrong], array[wrong])
         return array
 
     def indices(self, joints: Sequence[str] | Sequence[int]) -> np.ndarray:
         """Places of joints, given by name or by place.
 
         Raises:
-            UnknownQueueJoint: there is no such joint.
+            MotionRefused: there is no such joint.
         """
         names = self.limits.names
         places = []
@@ -59,7 +58,7 @@ class GoalCheck:
             elif not isinstance(joint, str) and 0 <= joint < len(names):
                 places.append(int(joint))
             else:
-                raise UnknownQueueJoint(joint, names)
+                raise MotionRefused(f'unknown joint {joint!r}; {choices(names)}')
         return np.array(places, dtype=int)
 
     def spread(
@@ -72,7 +71,7 @@ class GoalCheck:
         index = self.indices(joints)
         array = np.asarray(values, dtype=float)
         if array.shape != index.shape:
-            raise WrongSize('vector', values, array.size, index.size)
+            raise wrong_size('vector', values, array.size, index.size)
         filled = others.copy()
         filled[index] = array
         return filled
@@ -105,11 +104,11 @@ class GoalCheck:
         """Duration [s], positive, or zero where that is allowed.
 
         Raises:
-            InvalidDuration: it is not.
+            MotionRefused: it is not.
         """
         value = float(value)
         if not np.isfinite(value) or value < 0.0 or (value == 0.0 and not zero):
-            raise InvalidDuration(name, value, '>= 0' if zero else '> 0')
+            raise invalid_duration(name, value, '>= 0' if zero else '> 0')
         return value
 
     def time_to_limits(self, start: MotionState, velocity: np.ndarray, smooth: bool) -> float:
@@ -146,7 +145,10 @@ class GoalCheck:
         for i in np.flatnonzero(beyond):
             joint = self.limits.names[i]
             if self.refuse:
-                raise BeyondLimit(name, joint, asked[i], lower[i], upper[i])
+                raise MotionRefused(
+                    f'{name} of joint {joint!r} is {asked[i]:g}; '
+                    f'it must lie in [{lower[i]:g}, {upper[i]:g}]'
+                )
             self._report(
                 f'{name} of joint {joint!r} clamped from {asked[i]:g} to {given[i]:g}, '
                 f'limits [{lower[i]:g}, {upper[i]:g}]'

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cnoid_control.controllers.motion_queue.exceptions import InvalidMotionLimit, WrongSize
+from cnoid_control.controllers.motion_queue.exceptions import MotionRefused, wrong_size
 
 
 class MotionState(NamedTuple):
@@ -48,18 +48,20 @@ class MotionLimits:
         """Check the sizes and signs.
 
         Raises:
-            WrongSize: a bound has not one element a joint.
-            InvalidMotionLimit: a bound is negative or NaN.
+            MotionRefused: a bound has not one element per joint, or is negative or NaN.
         """
         for name in ('lower', 'upper', 'velocity', 'acceleration', 'jerk'):
             value = getattr(self, name)
             if value.shape != (self.size,):
-                raise WrongSize(f'{name} limit', value, value.size, self.size)
+                raise wrong_size(f'{name} limit', value, value.size, self.size)
         for name in ('velocity', 'acceleration', 'jerk'):
             values = getattr(self, name)
             if not (values >= 0.0).all():
                 wrong = int(np.flatnonzero(~(values >= 0.0))[0])
-                raise InvalidMotionLimit(name, self.names[wrong], values[wrong])
+                raise MotionRefused(
+                    f'{name} limit of joint {self.names[wrong]!r} is {values[wrong]}; '
+                    'it must be >= 0'
+                )
 
     @cached_property
     def positive(self) -> tuple[list[float], list[float], list[float]]:

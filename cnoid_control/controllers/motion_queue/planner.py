@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import ruckig
 
-from cnoid_control.controllers.motion_queue.exceptions import GoalUnreachable, JointCannotMove
+from cnoid_control.controllers.motion_queue.exceptions import MotionRefused, goal_unreachable
 from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
 from cnoid_control.controllers.motion_queue.profiles import (
     LineProfile,
@@ -38,8 +38,8 @@ def plan_ramp(
         minimum_duration: take at least so long [s].
 
     Raises:
-        JointCannotMove: a joint has to move whose velocity or acceleration bound is zero.
-        GoalUnreachable: there is no such motion.
+        MotionRefused: a joint has to move whose velocity or acceleration bound is zero,
+            or there is no such motion.
     """
     request = _request(start, limits, np.abs(goal - start.position) + np.abs(goal_velocity))
     request.target_position = goal.tolist()
@@ -54,7 +54,7 @@ def plan_ramp(
         trajectory = _unsynchronised(request, limits, outside, goal_velocity)
         outside = _outside(trajectory, start, limits)
     if outside.any():
-        raise GoalUnreachable(
+        raise goal_unreachable(
             [limits.names[i] for i in np.flatnonzero(outside)], 'it would pass a position limit'
         )
     return RampProfile(trajectory)
@@ -66,7 +66,7 @@ def plan_velocity(start: MotionState, velocity: np.ndarray, limits: MotionLimits
     Where waiting for each other leads beyond a position limit, each joint does it by itself.
 
     Raises:
-        JointCannotMove: a joint has to move whose velocity or acceleration bound is zero.
+        MotionRefused: a joint has to move whose velocity or acceleration bound is zero.
     """
     request = _request(start, limits, np.abs(velocity))
     request.control_interface = ruckig.ControlInterface.Velocity
@@ -87,8 +87,8 @@ def plan_line(start: MotionState, goal: np.ndarray, limits: MotionLimits) -> lis
     joints come to rest.
 
     Raises:
-        JointCannotMove: a joint has to move whose velocity or acceleration bound is zero.
-        GoalUnreachable: braking leads across a position limit.
+        MotionRefused: a joint has to move whose velocity or acceleration bound is zero,
+            or braking leads across a position limit.
     """
     pieces: list[SegmentProfile] = []
     line = goal - start.position
@@ -161,7 +161,9 @@ def _without_dust(vector: np.ndarray) -> list[float]:
 def _refuse_to_move(limits: MotionLimits, joint: int, change: float) -> None:
     for name in ('velocity', 'acceleration', 'jerk'):
         if getattr(limits, name)[joint] <= 0.0:
-            raise JointCannotMove(limits.names[joint], name, change)
+            raise MotionRefused(
+                f'joint {limits.names[joint]!r} must move by {change:g} but its {name} limit is 0'
+            )
 
 
 @lru_cache(maxsize=16)
@@ -176,9 +178,9 @@ def _solve(request: Any, limits: MotionLimits) -> Any:
     try:
         result = _planner(size, threading.get_ident()).calculate(request, trajectory)
     except ruckig.RuckigError as error:
-        raise GoalUnreachable(limits.names, str(error).strip()) from error
+        raise goal_unreachable(limits.names, str(error).strip()) from error
     if result not in (ruckig.Result.Working, ruckig.Result.Finished):
-        raise GoalUnreachable(limits.names, f'ruckig found none ({result})')
+        raise goal_unreachable(limits.names, f'ruckig found none ({result})')
     return trajectory
 
 
@@ -208,7 +210,7 @@ def _unsynchronised(
 ) -> Any:
     """Motion in which joints that waiting for the others leads outside arrive earlier."""
     if np.abs(goal_velocity[outside]).max() > 0.0:
-        raise GoalUnreachable(
+        raise goal_unreachable(
             [limits.names[i] for i in np.flatnonzero(outside)], 'it would pass a position limit'
         )
     request.per_dof_synchronization = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cnoid_control.controllers.motion_queue.exceptions import InvalidFeedRate
+from cnoid_control.controllers.motion_queue.exceptions import MotionRefused
 from cnoid_control.controllers.motion_queue.goals import GoalCheck
 from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
 from cnoid_control.controllers.motion_queue.planner import TOLERANCE, plan_ramp, plan_velocity
@@ -284,10 +284,10 @@ class MotionQueue:
         """Use only a share of the velocity limits, from now on; 0 pauses until it rises again.
 
         Raises:
-            InvalidFeedRate: it is not in [0, 1].
+            MotionRefused: it is not in [0, 1].
         """
         if not 0.0 <= rate <= 1.0:
-            raise InvalidFeedRate(rate)
+            raise MotionRefused(f'feed rate is {rate}; it must lie in [0, 1], 0 pauses')
         if rate == 0.0:
             if not self.paused:
                 self.pause()

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cnoid_control.controllers.motion_queue.exceptions import GoalUnreachable
+from cnoid_control.controllers.motion_queue.exceptions import goal_unreachable
 from cnoid_control.controllers.motion_queue.goals import GoalCheck
 from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
 from cnoid_control.controllers.motion_queue.planner import plan_line, plan_ramp, plan_velocity
@@ -111,7 +111,7 @@ class Linear(_ToGoal):
         stretch = max(1.0, float(np.nanmax(excess, initial=0.0)))
         if not np.isfinite(stretch):
             stuck = [limits.names[i] for i in np.flatnonzero(np.isinf(excess))]
-            raise GoalUnreachable(stuck, 'the velocity limit is 0')
+            raise goal_unreachable(stuck, 'the velocity limit is 0')
         rate = feed / stretch
         return [CubicProfile.linear(start.position, velocity * rate, self.duration / rate)]
 
@@ -143,7 +143,7 @@ class Cubic(_ToGoal):
         else:
             outside = (speed > top_speed) | (sharpness > acceleration + 1e-9)
         names = [limits.names[i] for i in np.flatnonzero(outside)]
-        raise GoalUnreachable(names, f'no cubic of {self.duration:g} s or more leads there')
+        raise goal_unreachable(names, f'no cubic of {self.duration:g} s or more leads there')
 
 
 class SmoothCubic(Cubic):

@@ -29,9 +29,8 @@ from cnoid_control.controllers.tasks.constraints import (
 )
 from cnoid_control.controllers.tasks.exceptions import (
     TaskError,
-    UnknownGroup,
-    UnknownTask,
-    UnknownTaskType,
+    unknown_task,
+    unknown_type,
 )
 from cnoid_control.controllers.tasks.interpolators import (
     InterpolatorParameters,
@@ -48,6 +47,7 @@ from cnoid_control.controllers.tasks.solver import Solver
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import Task, VelocityShaper
 from cnoid_control.controllers.tasks.task_solver import TaskSolver
+from cnoid_control.exceptions import choices
 from cnoid_control.parameters import ParameterError, parameter, parameter_changes
 
 
@@ -260,7 +260,7 @@ class TaskFactory:
         """Task of the type named."""
         kind = TASK_TYPES.get(parameters.type)
         if kind is None:
-            raise UnknownTaskType('task', parameters.type, TASK_TYPES)
+            raise unknown_type('task', parameters.type, TASK_TYPES)
         task: Any
         if kind.family == 'joint':
             task = kind(name, self.group(parameters.joint_group, f'{name}.joint_group'))  # type: ignore[arg-type]
@@ -326,7 +326,7 @@ class TaskFactory:
         }
         kind = CONSTRAINT_TYPES.get(parameters.type)
         if kind is None:
-            raise UnknownTaskType('constraint', parameters.type, CONSTRAINT_TYPES)
+            raise unknown_type('constraint', parameters.type, CONSTRAINT_TYPES)
         if kind in makers:
             constraint = makers[kind]()
         else:
@@ -362,10 +362,10 @@ class TaskFactory:
         """Joint group by name.
 
         Raises:
-            UnknownGroup: there is none; the message names those that exist.
+            TaskError: there is none; the message names those that exist.
         """
         if name not in self.groups:
-            raise UnknownGroup(key, name, self.groups)
+            raise TaskError(f'{key}: unknown joint group {name!r}; {choices(self.groups)}')
         return self.groups[name]
 
     def link(self, name: str, key: str) -> Link:
@@ -492,5 +492,5 @@ def _make_solver(parameters: TasksParameters) -> Solver:
 
 def _parent(elements: dict[str, Any], name: str, kind: str) -> Any:
     if name not in elements:
-        raise UnknownTask(kind, name, elements)
+        raise unknown_task(kind, name, elements)
     return elements[name]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cnoid_control.body import Link
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
-from cnoid_control.controllers.tasks.exceptions import WrongTarget
+from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
 from cnoid_control.controllers.tasks.task import one_row_a_joint
 
@@ -196,7 +196,7 @@ class JointVelocityConstraint(JointConstraint):
     def max_velocity(self, value: float | np.ndarray) -> None:
         array = np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.joint_group.dofs,)))
         if np.isnan(array).any():
-            raise WrongTarget(f'{self.name}.max_velocity', value, 'numbers')
+            raise wrong_target(f'{self.name}.max_velocity', value, 'numbers')
         self._max_velocity = array
         self._set_bounds()
 
@@ -235,7 +235,7 @@ class JointAccelerationConstraint(JointConstraint):
     def max_acceleration(self, value: float | np.ndarray) -> None:
         array = np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.joint_group.dofs,)))
         if np.isnan(array).any() or (array < 0.0).any():
-            raise WrongTarget(f'{self.name}.max_acceleration', value, 'numbers >= 0')
+            raise wrong_target(f'{self.name}.max_acceleration', value, 'numbers >= 0')
         self._max_acceleration = array
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
@@ -284,7 +284,7 @@ class BodyVelocityConstraint(RowConstraint):
     def max_velocity(self, value: np.ndarray) -> None:
         array = np.array(value, dtype=float)
         if array.shape != (6,) or np.isnan(array).any():
-            raise WrongTarget(f'{self.name}.max_velocity', value, '6 numbers')
+            raise wrong_target(f'{self.name}.max_velocity', value, '6 numbers')
         self._max_velocity = array
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
@@ -333,12 +333,12 @@ class WorkspaceConstraint(RowConstraint):
         """Keep to another box [m], each corner of shape (3,).
 
         Raises:
-            WrongTarget: it is no box; the old one stays.
+            TaskError: it is no box; the old one stays.
         """
         lower, upper = np.array(corner_min, dtype=float), np.array(corner_max, dtype=float)
         shapes = {lower.shape, upper.shape}
         if shapes != {(3,)} or not np.all(lower <= upper):
-            raise WrongTarget(
+            raise wrong_target(
                 f'{self.name}.corner_min', (corner_min, corner_max), 'two corners, min <= max'
             )
         self.corner_min, self.corner_max = lower, upper

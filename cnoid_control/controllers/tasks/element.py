@@ -6,7 +6,7 @@ import abc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from cnoid_control.controllers.tasks.exceptions import DuplicateTask, ForeignTask, UnknownTask
+from cnoid_control.controllers.tasks.exceptions import duplicate_task, foreign_task, unknown_task
 
 if TYPE_CHECKING:
     from cnoid_control.controllers.tasks.task_solver import TaskSolver
@@ -59,13 +59,12 @@ class Element(abc.ABC):
         """Add a subtask to a task, or a subconstraint to a constraint.
 
         Raises:
-            ForeignTask: it is on another controller.
-            DuplicateTask: a part has that name.
+            TaskError: it is on another controller, or a part has that name.
         """
         if element.controller not in (None, self.controller):
-            raise ForeignTask(self.element_kind, element.name)
+            raise foreign_task(self.element_kind, element.name)
         if element.name in self.parts:
-            raise DuplicateTask(f'sub{self.element_kind}', element.name)
+            raise duplicate_task(f'sub{self.element_kind}', element.name)
         self.parts[element.name] = element
         for part in element.everything():
             part.controller = self.controller
@@ -77,10 +76,10 @@ class Element(abc.ABC):
         """Take a part away.
 
         Raises:
-            UnknownTask: there is none of that name.
+            TaskError: there is none of that name.
         """
         if name not in self.parts:
-            raise UnknownTask(f'sub{self.element_kind}', name, self.parts)
+            raise unknown_task(f'sub{self.element_kind}', name, self.parts)
         element = self.parts.pop(name)
         for part in element.everything():
             part.controller = None

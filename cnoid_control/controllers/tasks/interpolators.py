@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.controllers.tasks.exceptions import UnknownTaskType
+from cnoid_control.controllers.tasks.exceptions import unknown_type
 from cnoid_control.interpolation import smoothstep
-from cnoid_control.parameters import ParameterOutOfRange, parameter
+from cnoid_control.parameters import not_allowed, parameter
 
 
 class Interpolator(abc.ABC):
@@ -82,7 +82,7 @@ class RateLimiter(Interpolator):
         super().__init__()
         self.max_velocity = np.asarray(max_velocity, dtype=float)
         if not np.all(self.max_velocity > 0.0):
-            raise ParameterOutOfRange('max_velocity', max_velocity, 'it must be > 0')
+            raise not_allowed('max_velocity', max_velocity, 'it must be > 0')
 
     def step(self, dt: float) -> np.ndarray:
         """Advance by at most max_velocity dt."""
@@ -102,7 +102,7 @@ class TimedInterpolator(Interpolator):
         """Choose the shape (degree 1, 3 or 5) and the time [s]."""
         super().__init__()
         if not duration > 0.0:
-            raise ParameterOutOfRange('duration', duration, 'it must be > 0')
+            raise not_allowed('duration', duration, 'it must be > 0')
         self.degree = degree
         self.duration = duration
         self._start = self.output
@@ -140,7 +140,7 @@ class ConstrainedInterpolator(TimedInterpolator):
         self.max_acceleration = np.asarray(max_acceleration, dtype=float)
         for name in ('max_velocity', 'max_acceleration'):
             if not np.all(getattr(self, name) > 0.0):
-                raise ParameterOutOfRange(name, getattr(self, name), 'it must be > 0')
+                raise not_allowed(name, getattr(self, name), 'it must be > 0')
 
     def _restart(self) -> None:
         super()._restart()
@@ -177,7 +177,7 @@ class TimeOptimalInterpolator(Interpolator):
         }
         for name, limit in self.limits.items():
             if not np.all(limit > 0.0):
-                raise ParameterOutOfRange(name, limit, 'it must be > 0')
+                raise not_allowed(name, limit, 'it must be > 0')
         self.velocity = np.zeros(0)
         self._plan: Any = None
 
@@ -201,7 +201,7 @@ class TimeOptimalInterpolator(Interpolator):
         plan = ruckig.Trajectory(size)
         result = ruckig.Ruckig(size).calculate(problem, plan)
         if result not in (ruckig.Result.Working, ruckig.Result.Finished):
-            raise ParameterOutOfRange('goal', self.goal.tolist(), f'ruckig says {result}')
+            raise not_allowed('goal', self.goal.tolist(), f'ruckig says {result}')
         self._plan = plan
         self._elapsed = 0.0
 
@@ -237,7 +237,7 @@ class WeightedInterpolator(Interpolator):
     @weight.setter
     def weight(self, value: float) -> None:
         if not 0.0 < value <= 1.0:
-            raise ParameterOutOfRange('weight', value, 'it must lie in ]0, 1]')
+            raise not_allowed('weight', value, 'it must lie in ]0, 1]')
         self._weight = value
 
     def _restart(self) -> None:
@@ -293,7 +293,7 @@ def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
     """Interpolator of the kind named.
 
     Raises:
-        UnknownTaskType: there is no such kind.
+        TaskError: there is no such kind.
     """
     kind = parameters.type
     shape, _, variant = kind.partition('_')
@@ -314,7 +314,7 @@ def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
         return ConstrainedInterpolator(
             degree, parameters.max_velocity, parameters.max_acceleration
         )
-    raise UnknownTaskType('interpolator', kind, INTERPOLATOR_TYPES)
+    raise unknown_type('interpolator', kind, INTERPOLATOR_TYPES)
 
 
 __all__ = [

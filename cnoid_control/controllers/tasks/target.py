@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.controllers.tasks.exceptions import WrongTarget
+from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.interpolators import IdentityInterpolator, Interpolator
 
 IDENTITY = np.eye(3)
@@ -33,11 +33,11 @@ class Target:
         """Ask for a value.
 
         Raises:
-            WrongTarget: it has the wrong size or is not finite; the old input stays.
+            TaskError: it has the wrong size or is not finite; the old input stays.
         """
         array = np.array(value, dtype=float)
         if array.shape != (self.size,) or not np.isfinite(array).all():
-            raise WrongTarget(self.name, value, f'{self.size} finite numbers')
+            raise wrong_target(self.name, value, f'{self.size} finite numbers')
         self.input = array
         self.is_set = True
         self.interpolator.set_goal(array)
@@ -81,14 +81,14 @@ class PoseTarget:
         """Ask for a pose.
 
         Raises:
-            WrongTarget: it is not a finite (4, 4) pose; the old input stays.
+            TaskError: it is not a finite (4, 4) pose; the old input stays.
         """
         array = np.array(value, dtype=float)
         if array.shape != (4, 4) or not np.isfinite(array).all():
-            raise WrongTarget(self.name, value, 'a finite pose of shape (4, 4)')
+            raise wrong_target(self.name, value, 'a finite pose of shape (4, 4)')
         rotation = array[:3, :3]
         if np.abs(rotation @ rotation.T - IDENTITY).max() > 1e-6:
-            raise WrongTarget(self.name, value, 'a rotation in the upper left (3, 3) block')
+            raise wrong_target(self.name, value, 'a rotation in the upper left (3, 3) block')
         self.input = array
         self.is_set = True
         self._goal = pin.SE3(array[:3, :3].copy(), array[:3, 3].copy())

@@ -11,7 +11,7 @@ import numpy as np
 from cnoid_control.body import Link
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
-from cnoid_control.controllers.tasks.exceptions import TaskError, WrongTarget
+from cnoid_control.controllers.tasks.exceptions import TaskError, wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
 
 # Limits from here on are none: parameter files know no infinity.
@@ -129,7 +129,7 @@ class Task(Element):
     def weight(self, value: float | np.ndarray) -> None:
         array = np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.size,)))
         if not np.isfinite(array).all() or (array < 0.0).any():
-            raise WrongTarget(f'{self.name}.weight', value, 'finite weights >= 0')
+            raise wrong_target(f'{self.name}.weight', value, 'finite weights >= 0')
         self._weight = array
         self._rescale()
 
@@ -142,7 +142,7 @@ class Task(Element):
     def selection(self, value: np.ndarray) -> None:
         array = np.array(value, dtype=float)
         if array.shape != (self.size,) or not np.isin(array, (0.0, 1.0)).all():
-            raise WrongTarget(f'{self.name}.selection', value, f'{self.size} zeros and ones')
+            raise wrong_target(f'{self.name}.selection', value, f'{self.size} zeros and ones')
         self._selection = array
         self._rescale()
 

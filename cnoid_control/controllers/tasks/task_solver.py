@@ -16,10 +16,10 @@ from cnoid_control.body.signal import Signal
 from cnoid_control.controllers.tasks.constraints import Constraint
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import (
-    DuplicateTask,
-    ForeignTask,
-    UnknownTask,
-    UnknownTaskType,
+    duplicate_task,
+    foreign_task,
+    unknown_task,
+    unknown_type,
 )
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.solver import ControllerResult, Limitation, Solution, Solver
@@ -136,8 +136,7 @@ class TaskSolver(TaskCallbacks):
         """Add a task.
 
         Raises:
-            DuplicateTask: a task has that name.
-            ForeignTask: it is on another controller.
+            TaskError: a task has that name, or it is on another controller.
         """
         return self._add(self.tasks, task)
 
@@ -150,12 +149,12 @@ class TaskSolver(TaskCallbacks):
             **options: likewise, by name.
 
         Raises:
-            UnknownTaskType: the kind is a base class that the controller has no class for.
+            TaskError: the kind is a base class that the controller has no class for.
         """
         concrete = self.task_types.get(kind, kind)
         if inspect.isabstract(concrete):
             known = [one.__name__ for one in self.task_types]
-            raise UnknownTaskType('task', kind.__name__, known)
+            raise unknown_type('task', kind.__name__, known)
         return cast(TaskT, self.add_task(concrete(*args, **options)))
 
     def add_constraint(self, constraint: Constraint) -> Constraint:
@@ -165,7 +164,7 @@ class TaskSolver(TaskCallbacks):
     def add_configuration(self, configuration: Configuration) -> Configuration:
         """Add all tasks and constraints of a bundle, or none where one cannot be added."""
         if configuration.name in self.configurations:
-            raise DuplicateTask('configuration', configuration.name)
+            raise duplicate_task('configuration', configuration.name)
         for task in configuration.tasks:
             self._check(self.tasks, task)
         for constraint in configuration.constraints:
@@ -182,7 +181,7 @@ class TaskSolver(TaskCallbacks):
         """Take a task away; it can be added again.
 
         Raises:
-            UnknownTask: there is none of that name.
+            TaskError: there is none of that name.
         """
         return self._remove(self.tasks, name, 'task')
 
@@ -193,7 +192,7 @@ class TaskSolver(TaskCallbacks):
     def remove_configuration(self, name: str) -> Configuration:
         """Take a bundle away with all that is in it and still there."""
         if name not in self.configurations:
-            raise UnknownTask('configuration', name, self.configurations)
+            raise unknown_task('configuration', name, self.configurations)
         configuration = self.configurations.pop(name)
         for task in configuration.tasks:
             if self.tasks.get(task.name) is task:
@@ -206,9 +205,9 @@ class TaskSolver(TaskCallbacks):
 
     def _check(self, elements: dict[str, Any], element: Element) -> None:
         if element.controller is not None:
-            raise ForeignTask(element.element_kind, element.name)
+            raise foreign_task(element.element_kind, element.name)
         if element.name in elements:
-            raise DuplicateTask(element.element_kind, element.name)
+            raise duplicate_task(element.element_kind, element.name)
 
     def _add(self, elements: dict[str, Any], element: ElementT) -> ElementT:
         self._check(elements, element)
@@ -222,7 +221,7 @@ class TaskSolver(TaskCallbacks):
 
     def _remove(self, elements: dict[str, ElementT], name: str, kind: str) -> ElementT:
         if name not in elements:
-            raise UnknownTask(kind, name, elements)
+            raise unknown_task(kind, name, elements)
         element = elements.pop(name)
         for part in element.everything():
             part.controller = None

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cnoid_control.body.formats.joint_motion import load_motion
-from cnoid_control.controllers.trajectory.exceptions import TrajectoryFileError
+from cnoid_control.controllers.trajectory.exceptions import InvalidTrajectory
 from cnoid_control.plugin.mailbox import JointTrajectory
 
 MOTION_SUFFIXES = ('.seq', '.npz', '.yaml', '.yml')
@@ -28,7 +28,7 @@ def load_trajectory(path: str | Path, joints: Sequence[str]) -> JointTrajectory:
         joints: names of the joints, in the order of files that name none.
 
     Raises:
-        TrajectoryFileError: it cannot be read; the message names the file and the line.
+        InvalidTrajectory: it cannot be read; the message names the file and the line.
         MotionError: it is no motion.
     """
     path = Path(path)
@@ -40,14 +40,12 @@ def load_trajectory(path: str | Path, joints: Sequence[str]) -> JointTrajectory:
         try:
             lines = path.read_text(encoding='utf-8').splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise TrajectoryFileError(path, 0, str(error)) from error
+            raise _file_error(path, 0, str(error)) from error
         read = _read_table if path.suffix == '.csv' else _read_path
         names, table = read(path, lines, joints)
         times, positions = table[:, 0], table[:, 1:]
     if positions.shape[1] != len(names):
-        raise TrajectoryFileError(
-            path, 0, f'moves {positions.shape[1]} joints, expected are {len(names)}'
-        )
+        raise _file_error(path, 0, f'moves {positions.shape[1]} joints, expected are {len(names)}')
     return JointTrajectory(names=tuple(names), times=times, positions=positions)
 
 
@@ -61,9 +59,7 @@ def _read_path(
             continue
         values = _numbers(path, number, words)
         if len(values) < 2 or values[1] != len(values) - 2:
-            raise TrajectoryFileError(
-                path, number, f'expected t n q1 ... qn, got {len(values)} numbers'
-            )
+            raise _file_error(path, number, f'expected t n q1 ... qn, got {len(values)} numbers')
         rows.append([values[0], *values[2:]])
     return list(joints), _table(path, rows)
 
@@ -88,13 +84,19 @@ def _numbers(path: Path, number: int, words: Sequence[str]) -> list[float]:
     try:
         return [float(word) for word in words]
     except ValueError as error:
-        raise TrajectoryFileError(path, number, str(error)) from error
+        raise _file_error(path, number, str(error)) from error
 
 
 def _table(path: Path, rows: Sequence[Sequence[float]]) -> np.ndarray:
     if not rows:
-        raise TrajectoryFileError(path, 0, 'there are no points')
+        raise _file_error(path, 0, 'there are no points')
     widths = {len(row) for row in rows}
     if len(widths) > 1:
-        raise TrajectoryFileError(path, 0, f'lines have different lengths: {sorted(widths)}')
+        raise _file_error(path, 0, f'lines have different lengths: {sorted(widths)}')
     return np.array(rows, dtype=float)
+
+
+def _file_error(path: object, line: int, reason: str) -> InvalidTrajectory:
+    """The error about a file that holds no trajectory."""
+    where = f'{path}, line {line}' if line else str(path)
+    return InvalidTrajectory(f'{where}: {reason}')

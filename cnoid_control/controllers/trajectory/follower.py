@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cnoid_control.controllers.trajectory.exceptions import (
     InvalidTrajectory,
-    InvalidTrajectoryJoints,
-    TrajectoryInThePast,
 )
 from cnoid_control.controllers.trajectory.motion import MotionLimits, TrajectoryMotion
+from cnoid_control.exceptions import choices
 from cnoid_control.plugin.trajectory_goal import (
     FollowTrajectory,
     GoalState,
@@ -65,7 +64,10 @@ def check_trajectory(
     if not np.isfinite(goal.start_in):
         raise InvalidTrajectory(f'the start must be a finite time, got {goal.start_in}')
     if goal.start_in + times[-1] < 0:
-        raise TrajectoryInThePast(goal.start_in + float(times[-1]))
+        ago = -(goal.start_in + float(times[-1]))
+        raise InvalidTrajectory(
+            f'the trajectory ended {ago:.3f} s ago', TrajectoryResult.OLD_HEADER_TIMESTAMP
+        )
     if trajectory.velocities.size and not allow_moving_end:
         last = np.abs(trajectory.velocities[-1])
         if (last > REST_VELOCITY).any():
@@ -84,15 +86,22 @@ def _check_joints(
     asked = [*names, *goal.path_tolerance, *goal.goal_tolerance]
     unknown = [name for name in asked if name not in joints]
     if unknown:
-        raise InvalidTrajectoryJoints('unknown joints', unknown, joints)
+        raise _invalid_joints('unknown joints', unknown, joints)
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise InvalidTrajectoryJoints('joints named more than once', twice, joints)
+        raise _invalid_joints('joints named more than once', twice, joints)
     missing = [name for name in joints if name not in names]
     if missing and not allow_partial:
-        raise InvalidTrajectoryJoints(
+        raise _invalid_joints(
             'joints left out, and partial goals are not allowed', missing, joints
         )
+
+
+def _invalid_joints(problem: str, names: Iterable[str], known: Iterable[str]) -> InvalidTrajectory:
+    """The error about joints that are not there, or not all that are."""
+    return InvalidTrajectory(
+        f'{problem}: {", ".join(names)}; {choices(known)}', TrajectoryResult.INVALID_JOINTS
+    )
 
 
 @dataclass

@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.parameters import ParameterInfo, parameter, parameter_info, parse_parameters
-from cnoid_control.plugin.exceptions import UnknownController
+from cnoid_control.plugin.exceptions import unknown_controller
 from cnoid_control.plugin.registry import (
     controller_names,
     find_controller,
@@ -262,7 +262,7 @@ class ConfigParameters:
         present = instance_name(controller) if isinstance(controller, str) else ''
         if present == controller and present not in controller_names():
             # Said first: with a wrong name the options of the right one are unknown, too.
-            raise UnknownController(present, controller_names())
+            raise unknown_controller(present, controller_names())
         for name in self._sections - {present, *run.get('other_controllers', {})}:
             if name not in controller_names():
                 run.pop(name, None)

@@ -9,7 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from cnoid_control.body import Body, Device
 from cnoid_control.body.devices import VisionSensor
 from cnoid_control.messages.devices import default_topic, kind_of
-from cnoid_control.parameters import ParameterOutOfRange, UnknownParameter
+from cnoid_control.parameters import not_allowed, unknown_option
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
 from cnoid_control.ros.sim.controllers import (
     SimulatedController,
@@ -44,12 +44,12 @@ def served_devices(body: Body, topics: dict[str, str]) -> dict[str, Device]:
     Of several devices on one topic the one that measures most is published.
 
     Raises:
-        UnknownParameter: the configuration names a device that the robot does not have.
+        ParameterError: the configuration names a device that the robot does not have.
     """
     devices = {device.name: device for device in body.devices}
     for name in topics:
         if name not in devices:
-            raise UnknownParameter(f'devices.{name}', devices)
+            raise unknown_option(f'devices.{name}', devices)
     served: dict[str, Device] = {}
     for name, device in devices.items():
         if name not in topics and (isinstance(device, VisionSensor) or not kind_of(device)):
@@ -70,7 +70,7 @@ def make_controllers(
     """Controllers that ros2_control would have loaded for this configuration.
 
     Raises:
-        ParameterOutOfRange: a controller that is to be active does not exist.
+        ParameterError: a controller that is to be active does not exist.
         UnknownJoint: a controller is for a joint that the robot does not have.
     """
     names = [name for name in body.joint_names if name]
@@ -108,9 +108,7 @@ def make_controllers(
     made = SimulatedControllers(controllers)
     for name in active:
         if name not in forward:
-            raise ParameterOutOfRange(
-                'active_controllers', name, f'choose from: {", ".join(forward)}'
-            )
+            raise not_allowed('active_controllers', name, f'choose from: {", ".join(forward)}')
         made[name].active = True
     return made
 

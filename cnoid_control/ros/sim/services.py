@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.parameters import ParameterOutOfRange, parse_parameters
+from cnoid_control.parameters import not_allowed, parse_parameters
 from cnoid_control.ros.node.diagnostics import OK, WARN, make_status
 from cnoid_control.ros.node.parameters import SIMULATION_KEYS, nested_values, plain_value
 from cnoid_control.ros.sim.commands import CommandInput
@@ -71,7 +71,7 @@ class SimulationServices:
             SimulationParameters, {key: values[key] for key in values if key in SIMULATION_KEYS}
         )
         if len(parsed.push.force) != 3:
-            raise ParameterOutOfRange('push.force', parsed.push.force, 'it needs 3 values')
+            raise not_allowed('push.force', parsed.push.force, 'it needs 3 values')
         return parsed
 
     def _check(self, changes: list[Parameter]) -> SetParametersResult:

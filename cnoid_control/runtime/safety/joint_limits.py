@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cnoid_control.body import Body
-from cnoid_control.parameters import ParameterOutOfRange, UnknownParameter, parameter
+from cnoid_control.parameters import not_allowed, parameter, unknown_option
 
 Interval = tuple[np.ndarray, np.ndarray]
 
@@ -222,18 +222,18 @@ def find_joint_limits(
         max_effort: effort limit for all joints [N m] or [N].
 
     Raises:
-        UnknownParameter: a joint of the configuration does not exist.
-        ParameterOutOfRange: the position limits of the configuration are none.
+        ParameterError: a joint of the configuration does not exist, or its position limits are
+            none.
     """
     limits = _model_limits(body)
     index = {joint.joint_name: joint.joint_id for joint in body.joints if joint.name}
     for name, given in joints.items():
         if name not in index:
-            raise UnknownParameter(f'limits.joints.{name}', index)
+            raise unknown_option(f'limits.joints.{name}', index)
         _override(limits, index[name], given)
         lower, upper = limits.q_lower[index[name]], limits.q_upper[index[name]]
         if not lower < upper and (given.min_position, given.max_position) != (-math.inf, math.inf):
-            raise ParameterOutOfRange(
+            raise not_allowed(
                 f'limits.joints.{name}',
                 [float(lower), float(upper)],
                 'min_position must be below max_position',

@@ -84,7 +84,7 @@ class CommandLimiter:
             time_step: period of a tick [s]; taken where `apply` gets a period of none.
 
         Raises:
-            UnknownParameter: a joint of the configuration does not exist.
+            ParameterError: a joint of the configuration does not exist.
         """
         if parameters.enabled:
             self.limits = find_joint_limits(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from cnoid_control.hardware.hardware import Hardware
-from cnoid_control.parameters import ParameterOutOfRange, parameter
+from cnoid_control.parameters import not_allowed, parameter
 
 ACTIONS = ('ignore', 'warn', 'safe', 'estop')
 # Longest time that makes sense [s]; what is not to be watched has an action that says so.
@@ -83,10 +83,10 @@ class WatchdogParameters:
         """Refuse a time limit that no controller can keep.
 
         Raises:
-            ParameterOutOfRange: it is shorter than a millisecond.
+            ParameterError: it is shorter than a millisecond.
         """
         if 0.0 < self.control_timeout < SHORTEST_CONTROL_TIME:
-            raise ParameterOutOfRange(
+            raise not_allowed(
                 'watchdog.control_timeout',
                 self.control_timeout,
                 f'it must be 0, or at least {SHORTEST_CONTROL_TIME:g}',

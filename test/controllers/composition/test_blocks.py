@@ -18,9 +18,9 @@ from cnoid_control.controllers.composition import (
 )
 from cnoid_control.controllers.composition.command_message import CommandInterpreter
 from cnoid_control.controllers.composition.conditions import After, AllOf, Finished, Threshold
-from cnoid_control.controllers.composition.exceptions import UnknownItem, UnknownState, WrongTimes
+from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
-from cnoid_control.controllers.sensor_reading import UnknownSensor
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin import ControllerIO
 
 
@@ -81,7 +81,7 @@ class TestSequence:
     @pytest.mark.parametrize('times', [[1.0], [2.0, 1.0], [1.0, 1.0]])
     def test_times_must_fit(self, times):
         """Too few times, or times that do not increase, are refused."""
-        with pytest.raises(WrongTimes, match='2 controllers need 2 increasing times'):
+        with pytest.raises(CompositionError, match='2 controllers need 2 increasing times'):
             TimedControllerSequence([Probe(), Probe()], times)
 
 
@@ -143,21 +143,21 @@ class TestStateMachines:
 
     def test_unknown_states_are_refused(self):
         """At the start, in a transition and when next_state names one."""
-        with pytest.raises(UnknownState, match="'x'; choose from: 0, -1"):
+        with pytest.raises(CompositionError, match="'x'; choose from: 0, -1"):
             StateMachineController([Probe()], 'x')
-        with pytest.raises(UnknownState, match='transitions of 0: unknown state 7'):
+        with pytest.raises(CompositionError, match='transitions of 0: unknown state 7'):
             TransitionStateMachineController([Probe()], {0: {7: lambda inputs: True}})
 
         class Lost(StateMachineController):
             def next_state(self, current, **inputs):
                 return 'nowhere'
 
-        with pytest.raises(UnknownState, match='nowhere'):
+        with pytest.raises(CompositionError, match='nowhere'):
             Lost([Probe()]).output_and_advance(t=0.0, dt=0.1)
 
     def test_thresholds_need_their_item(self):
         """A sensor that no message has is named together with those that there are."""
-        with pytest.raises(UnknownItem, match="'force'; choose from: t"):
+        with pytest.raises(CompositionError, match="'force'; choose from: t"):
             Threshold('force', above=1.0)({'t': 0.0})
 
     def test_machines_can_be_nested(self):
@@ -299,5 +299,5 @@ def test_conditions_on_the_state_need_no_sensor(item: str) -> None:
     io = ControllerIO('test', two_joint_body(), 0.1)
     Threshold(item, above=1.0).attach(io)
     assert not io.device_inputs
-    with pytest.raises(UnknownSensor, match='nose'):
+    with pytest.raises(CnoidControlError, match="unknown sensor 'nose'"):
         Threshold('nose', above=1.0).attach(io)

@@ -14,7 +14,7 @@ from cnoid_control.body.description import BodyDescription, LinkDescription, Mim
 from cnoid_control.body.kinematics import calc_inverse_dynamics
 from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
 from cnoid_control.controllers.drive.laws import Feedforward, InverseDynamics, Pid
-from cnoid_control.parameters import ParameterOutOfRange
+from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin import ControllerIO, StateFlag
 
 DT = 0.01
@@ -84,7 +84,7 @@ def test_the_commanded_position_goes_on_from_a_servo() -> None:
 
 def test_gains_need_one_value_or_one_a_joint() -> None:
     """The option and the numbers are named."""
-    with pytest.raises(ParameterOutOfRange, match=r'kp.*1 or 2 values'):
+    with pytest.raises(ParameterError, match=r'kp.*1 or 2 values'):
         make_drive(kp=[1.0, 2.0, 3.0])
 
 

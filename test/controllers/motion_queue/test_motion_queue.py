@@ -4,17 +4,6 @@ import numpy as np
 import pytest
 
 from cnoid_control.controllers.motion_queue import MotionQueue, MotionRefused, make_limits
-from cnoid_control.controllers.motion_queue.exceptions import (
-    BeyondLimit,
-    GoalUnreachable,
-    InvalidDuration,
-    InvalidFeedRate,
-    InvalidMotionLimit,
-    JointCannotMove,
-    NotFinite,
-    UnknownQueueJoint,
-    WrongSize,
-)
 
 NAMES = ('A', 'B', 'C')
 
@@ -339,30 +328,29 @@ class TestRefusals:
     """Bad input is refused and the motion goes on as it was."""
 
     @pytest.mark.parametrize(
-        ('call', 'error', 'words'),
+        ('call', 'words'),
         [
-            (lambda q: q.set_milestone([1.0]), WrongSize, '1 elements for 2 joints'),
-            (lambda q: q.set_milestone([np.nan, 0.0]), NotFinite, "'A' is nan"),
-            (lambda q: q.set_milestone([0.0, 0.0], [0.0, np.inf]), NotFinite, "'B' is inf"),
-            (lambda q: q.set_linear([0.0, 0.0], -1.0), InvalidDuration, '-1.0 s'),
-            (lambda q: q.set_linear([0.0, 0.0], 0.0), InvalidDuration, '0.0 s'),
-            (lambda q: q.set_velocity([0.0, 0.0], -0.1), InvalidDuration, '-0.1 s'),
-            (lambda q: q.set_cubic([0, 0], [0, 0], np.nan), InvalidDuration, 'nan s'),
-            (lambda q: q.set_feed_rate(1.5), InvalidFeedRate, '1.5'),
-            (lambda q: q.set_milestone([0.0], joints=['X']), UnknownQueueJoint, "'X'; choose"),
-            (lambda q: q.set_milestone([0.0, 9.0]), BeyondLimit, "'B' is 9"),
+            (lambda q: q.set_milestone([1.0]), '1 elements for 2 joints'),
+            (lambda q: q.set_milestone([np.nan, 0.0]), "'A' is nan"),
+            (lambda q: q.set_milestone([0.0, 0.0], [0.0, np.inf]), "'B' is inf"),
+            (lambda q: q.set_linear([0.0, 0.0], -1.0), '-1.0 s'),
+            (lambda q: q.set_linear([0.0, 0.0], 0.0), '0.0 s'),
+            (lambda q: q.set_velocity([0.0, 0.0], -0.1), '-0.1 s'),
+            (lambda q: q.set_cubic([0, 0], [0, 0], np.nan), 'nan s'),
+            (lambda q: q.set_feed_rate(1.5), '1.5'),
+            (lambda q: q.set_milestone([0.0], joints=['X']), "'X'; choose"),
+            (lambda q: q.set_milestone([0.0, 9.0]), "'B' is 9"),
         ],
     )
-    def test_refused_with_the_name_and_the_value(self, call, error, words):
+    def test_refused_with_the_name_and_the_value(self, call, words):
         """The error says what is wrong and the next state is as if nothing had been asked."""
         options = {'upper': 2.0, 'lower': -2.0, 'refuse_beyond_limits': True}
         queue, twin = make_queue(2, **options), make_queue(2, **options)
         for one in (queue, twin):
             one.set_milestone([1.0, 0.5])
             run(one, 0.2)
-        with pytest.raises(error, match=words):
+        with pytest.raises(MotionRefused, match=words):
             call(queue)
-        assert issubclass(error, MotionRefused)
         for _ in range(50):
             np.testing.assert_array_equal(queue.advance(0.01), twin.advance(0.01))
 
@@ -372,7 +360,7 @@ class TestRefusals:
         queue.set_milestone([0.5, 0.0])
         run(queue, 0.1)
         for call in (queue.set_milestone, queue.add_milestone, queue.add_milestone_linear):
-            with pytest.raises(JointCannotMove, match=r"'B' must move by 0\.1"):
+            with pytest.raises(MotionRefused, match=r"'B' must move by 0\.1"):
                 call([0.5, 0.1])
         run(queue, 3.0)
         np.testing.assert_allclose(queue.state.position, [0.5, 0.0], atol=1e-9)
@@ -399,10 +387,10 @@ class TestRefusals:
         queue = make_queue(lower=-1.0, upper=1.0)
         queue.set_milestone([0.9])
         run(queue, 0.3)
-        with pytest.raises(GoalUnreachable, match='A: no cubic'):
+        with pytest.raises(MotionRefused, match='A: no cubic'):
             queue.set_cubic([0.9], [0.0], 8.0)
 
     def test_negative_limits_are_refused(self):
         """The limit, the joint and the value are named."""
-        with pytest.raises(InvalidMotionLimit, match="acceleration limit of joint 'A' is -1"):
+        with pytest.raises(MotionRefused, match="acceleration limit of joint 'A' is -1"):
             make_limits(['A'], velocity=1.0, acceleration=-1.0)

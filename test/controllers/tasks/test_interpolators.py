@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cnoid_control.controllers.tasks.exceptions import UnknownTaskType
+from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.interpolators import (
     INTERPOLATOR_TYPES,
     InterpolatorParameters,
     make_interpolator,
 )
 from cnoid_control.controllers.tasks.target import PoseTarget
-from cnoid_control.parameters import ParameterOutOfRange
+from cnoid_control.parameters import ParameterError
 
 DT = 1e-3
 
@@ -91,7 +91,7 @@ def test_time_optimal_takes_over_from_a_running_motion():
 
 def test_unknown_kinds_list_the_known():
     """A wrong name names those that exist."""
-    with pytest.raises(UnknownTaskType, match=r"'spline'.*time_optimal"):
+    with pytest.raises(TaskError, match=r"'spline'.*time_optimal"):
         make_interpolator(InterpolatorParameters(type='spline'))
 
 
@@ -107,7 +107,7 @@ def test_unknown_kinds_list_the_known():
 )
 def test_impossible_options_are_refused(kind, options):
     """Zero or negative limits, times and weights are refused by name."""
-    with pytest.raises(ParameterOutOfRange, match=next(iter(options))):
+    with pytest.raises(ParameterError, match=next(iter(options))):
         make_interpolator(InterpolatorParameters(type=kind, **options))
 
 

@@ -10,7 +10,7 @@ from controllers.arm import NAMES, make_loop
 
 from cnoid_control.body.formats.joint_motion import JointMotion
 from cnoid_control.controllers.trajectory import TrajectoryController
-from cnoid_control.controllers.trajectory.exceptions import TrajectoryFileError
+from cnoid_control.controllers.trajectory.exceptions import InvalidTrajectory
 from cnoid_control.controllers.trajectory.files import load_trajectory
 from cnoid_control.runtime.exceptions import NoControllerLeft
 
@@ -59,7 +59,7 @@ def test_bad_files_are_refused(tmp_path: Path, name: str, text: str, words: str)
     """The message names the file, the line and what is wrong."""
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(TrajectoryFileError, match=words) as caught:
+    with pytest.raises(InvalidTrajectory, match=words) as caught:
         load_trajectory(tmp_path / name, NAMES)
     assert name in str(caught.value)
 

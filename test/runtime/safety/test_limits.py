@@ -8,7 +8,7 @@ import pytest
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.formats.urdf import parse_urdf
-from cnoid_control.parameters import ParameterError, UnknownParameter, parse_parameters
+from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 
 DT = 0.002
@@ -363,7 +363,7 @@ def test_unknown_joint_in_the_configuration_is_refused() -> None:
     """The message names the joint and those that exist."""
     body = make_body([Joint()] * 2, StateFlag.JOINT_EFFORT)
     parameters = parse_parameters(LimitsParameters, {'joints': {'knee': {}}}, 'limits')
-    with pytest.raises(UnknownParameter, match=r'limits\.joints\.knee.*j0, j1'):
+    with pytest.raises(ParameterError, match=r'limits\.joints\.knee.*j0, j1'):
         CommandLimiter(body, parameters, DT)
     with pytest.raises(ParameterError, match=r'limits\.max_effort'):
         parse_parameters(LimitsParameters, {'max_effort': -1.0}, 'limits')
