@@ -46,8 +46,14 @@ class TopicTimes:
         self._is_open = True
 
     def poll(self) -> None:
-        """Take what has come; now and then, from one thread."""
-        while self._is_open and (data := self._subscription.take()) is not None:
+        """Take what has come; now and then, from one thread.
+
+        No more than fits into the queue: messages that come faster than they are looked at must
+        not keep the thread from the other topics.
+        """
+        for _ in range(EVERY_MESSAGE.depth):
+            if not self._is_open or (data := self._subscription.take()) is None:
+                return
             sent = 1e-9 * self._subscription.sent_at
             self._look(data, sent)
             # Messages of several publishers come one publisher after the other.
@@ -99,17 +105,23 @@ class TakeoverTimes(TopicTimes):
         super().__init__(node, JointState, topic)
         self.changed = 0.0
         self._positions = b''
+        # Length of the message that the place of the positions was learnt from.
+        self._length = -1
+        self._place = slice(0)
 
     def forget(self) -> None:
         """Wait for a change anew."""
         self.changed = 0.0
 
     def _look(self, data: bytes, sent: float) -> None:
-        layout = find_layout(data)
-        if not layout.names:
-            return  # the node has ended cleanly
-        begin = layout.arrays['position']
-        positions = data[begin : begin + 8 * len(layout.names)]
+        if len(data) != self._length:
+            layout = find_layout(data)
+            if not layout.names:
+                return  # the node has ended cleanly
+            begin = layout.arrays['position']
+            self._place = slice(begin, begin + 8 * len(layout.names))
+            self._length = len(data)
+        positions = data[self._place]
         if self._positions not in (b'', positions) and not self.changed:
             self.changed = sent
         self._positions = positions

@@ -26,8 +26,6 @@ def test_the_death_of_the_node_is_survived() -> None:
         # It may stall for even longer: then there was nothing to inject the fault into.
         if result.outcome.startswith('the robot was stopped before'):
             result = run_dds(fault, PATIENT)
-    if result.outcome.startswith('nothing came'):
-        pytest.skip('this machine does not keep the testbed at 1 kHz: no fault was injected')
     # So much patience is later than the table allows; everything else must hold.
     assert result.outcome == (
         'the heartbeat monitor sent the safe command and deactivated the controller; '

@@ -11,7 +11,7 @@ pytest.importorskip('sensor_msgs.msg', reason='needs ROS 2')
 
 from sensor_msgs.msg import JointState
 
-from cnoid_control.faults.wire import TakeoverTimes, TopicTimes
+from cnoid_control.faults.wire import EVERY_MESSAGE, TakeoverTimes, TopicTimes
 
 
 @pytest.fixture
@@ -63,3 +63,12 @@ def test_another_commander_is_seen_by_the_positions(ros_node, spin_until, publis
     takeover.forget()
     assert send([1.0, 2.2], [5.0, 6.0]) == 0.0
     takeover.close()
+
+
+def test_messages_without_end_do_not_keep_the_other_topics_waiting(ros_node, monkeypatch) -> None:
+    """A look at a topic that is faster than its observer returns."""
+    times = TopicTimes(ros_node, JointState, 'states')
+    monkeypatch.setattr(times._subscription, 'take', lambda: b'')
+    times.poll()
+    assert len(times.times) == EVERY_MESSAGE.depth
+    times.close()
