@@ -9,6 +9,7 @@ BASES = [
     'controllers.composition.conditions:Condition',
     'controllers.estimators.estimator:Estimator',
     'runtime.safety.limit_rules:CommandGroup',
+    'hardware.hardware:Hardware',
     'ros.sim.commands:CommandInput',
     'ros.sim.devices:DevicePublisher',
     'ros.robot.device_readers:TopicReader',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -101,9 +102,9 @@ class Hardware(Protocol):
         """
         return False
 
+    @abstractmethod
     def read(self) -> bool:
         """Wait for the next state and take it over; False when there will be none any more."""
-        raise NotImplementedError
 
     def write(self) -> None:
         """Send the commands in `body`."""

@@ -1,7 +1,6 @@
 """ROS 2 messages as bytes: one codec for the node, the simulated robot and the log."""
 
-import importlib
-from typing import Any
+from cnoid_control.lazy import lazy_names
 
 # Where each public name is; the table of devices imports the robot model.
 _MODULES = {
@@ -42,8 +41,4 @@ __all__ = [
     'read_stamp',
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    return getattr(importlib.import_module(f'{__name__}.{_MODULES[name]}'), name)
+__getattr__ = lazy_names(__name__, _MODULES)

@@ -1,7 +1,6 @@
 """The robot on ROS 2: the control node, ros2_control, and a simulated robot."""
 
-from importlib import import_module
-from typing import Any
+from cnoid_control.lazy import lazy_names
 
 _MODULES = {
     'HeartbeatMonitor': 'heartbeat',
@@ -12,9 +11,4 @@ _MODULES = {
 }
 __all__ = ['HeartbeatMonitor', 'RobotError', 'RosError', 'bringup', 'reserved_domain']
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: rclpy takes its time."""
-    if name not in _MODULES:
-        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    return getattr(import_module(f'{__name__}.{_MODULES[name]}'), name)
+__getattr__ = lazy_names(__name__, _MODULES)

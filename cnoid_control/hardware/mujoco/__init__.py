@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cnoid_control.body import Body
 from cnoid_control.hardware.hardware import Hardware
@@ -13,6 +13,7 @@ from cnoid_control.hardware.mujoco.parameters import (
     SceneParameters,
 )
 from cnoid_control.hardware.registry import HardwareKind
+from cnoid_control.lazy import lazy_names
 
 if TYPE_CHECKING:
     from cnoid_control.hardware.mujoco.hardware import MujocoHardware
@@ -35,11 +36,5 @@ MUJOCO = HardwareKind(
     ('ForceSensor', 'RateGyroSensor', 'AccelerationSensor', 'Imu'),
 )
 
-
-def __getattr__(name: str) -> Any:
-    # MuJoCo itself is imported only where it is used.
-    if name == 'MujocoHardware':
-        from cnoid_control.hardware.mujoco.hardware import MujocoHardware
-
-        return MujocoHardware
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+# MuJoCo itself is imported only where it is used.
+__getattr__ = lazy_names(__name__, {'MujocoHardware': 'hardware'})
