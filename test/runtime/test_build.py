@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_hardware import FakeHardware, fake_loop, two_joint_body
+from fake_hardware import FakeHardware, Scripted, fake_loop, two_joint_body
 
-from cnoid_control import SimpleController, StateFlag
 from cnoid_control.faults.testbed import FaultyHardware
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.parameters import ParameterError
@@ -22,28 +21,7 @@ from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 
-class Torques(SimpleController):
-    """Commands 1 until tick `last`, then does what the test wants."""
-
-    def __init__(self, last: int = 10**9, act=lambda: True) -> None:
-        self.last, self.act, self.ticks = last, act, 0
-
-    def initialize(self, io) -> bool:
-        """Command torques."""
-        self.body = io.body
-        for joint in io.body.joints:
-            joint.actuation_mode = StateFlag.JOINT_TORQUE
-            io.enable_io(joint)
-        return True
-
-    def control(self) -> bool:
-        """Command 1, or act."""
-        self.ticks += 1
-        self.body.u[:] = 1.0
-        return self.act() if self.ticks == self.last else True
-
-
-def fail() -> bool:
+def fail(controller: Scripted) -> bool:
     """Raise."""
     raise RuntimeError('broken')
 
@@ -67,7 +45,7 @@ def test_the_embedded_loop_has_everything(kind: str) -> None:
 
 def test_a_fault_ends_a_simulated_run_with_its_reason() -> None:
     """The tick of the fault has the safe command, and is the last one."""
-    loop = fake_loop(Torques(5, fail), safe_state=SafeStateParameters(effort='zero'))
+    loop = fake_loop(Scripted(5, fail), safe_state=SafeStateParameters(effort='zero'))
     outcome = loop.run(duration=1.0)
     assert (outcome.exit, outcome.ticks) == ('failed', 5)
     assert 'broken' in outcome.reason
@@ -77,7 +55,7 @@ def test_a_fault_ends_a_simulated_run_with_its_reason() -> None:
 def test_a_fault_may_hold_the_robot_in_a_simulated_run_too() -> None:
     """`on_fault: hold` goes on with the safe command to the end; the outcome tells."""
     loop = fake_loop(
-        Torques(5, fail), on_fault='hold', safe_state=SafeStateParameters(effort='zero')
+        Scripted(5, fail), on_fault='hold', safe_state=SafeStateParameters(effort='zero')
     )
     outcome = loop.run(duration=0.2)
     assert (outcome.exit, outcome.ticks) == ('failed', 20)
@@ -92,8 +70,8 @@ def test_a_robot_is_held() -> None:
         is_simulated = False
         waits_for_commands = False
 
-    assert fake_loop(Torques(), hardware=Robot(two_joint_body())).on_fault == 'hold'
-    loop = fake_loop(Torques(5, fail), hardware=Robot(two_joint_body()), on_fault='fail')
+    assert fake_loop(Scripted(), hardware=Robot(two_joint_body())).on_fault == 'hold'
+    loop = fake_loop(Scripted(5, fail), hardware=Robot(two_joint_body()), on_fault='fail')
     assert loop.run(duration=1.0).ticks == 5
 
 
@@ -103,11 +81,13 @@ def test_controllers_that_have_finished_are_held_on_a_robot_only() -> None:
     class Robot(FakeHardware):
         is_simulated = False
 
-    loop = fake_loop(Torques(3, lambda: False))
+    loop = fake_loop(Scripted(3, lambda controller: False))
     assert (loop.run().exit, loop.hardware.written[-1]['u'][0]) == ('finished', 1.0)
     safe_state = SafeStateParameters(effort='zero')
     loop = fake_loop(
-        Torques(3, lambda: False), hardware=Robot(two_joint_body()), safe_state=safe_state
+        Scripted(3, lambda controller: False),
+        hardware=Robot(two_joint_body()),
+        safe_state=safe_state,
     )
     assert (loop.run().exit, loop.hardware.written[-1]['u'][0]) == ('finished', 0.0)
 
@@ -116,7 +96,7 @@ def test_a_controller_that_never_returns_ends_a_run() -> None:
     """The run fails with the reason, while the controller still has not returned."""
     release = threading.Event()
     given = WatchdogParameters(control_timeout=0.05)
-    loop = fake_loop(Torques(5, lambda: release.wait() or True), watchdog=given)
+    loop = fake_loop(Scripted(5, lambda controller: release.wait() or True), watchdog=given)
     outcome = loop.run(duration=1.0)
     assert outcome.exit == 'failed'
     assert outcome.reason.startswith('control() exceeded its 50 ms time limit')
@@ -129,7 +109,7 @@ def test_a_pause_that_never_returns_ends_a_run() -> None:
     """Hooks between two ticks are watched as control() is."""
     release = threading.Event()
 
-    class Pausing(Torques):
+    class Pausing(Scripted):
         def pause(self) -> None:
             release.wait()
 
@@ -148,7 +128,7 @@ def test_what_another_exception_leaves_is_closed() -> None:
         def write(self) -> None:
             raise ZeroDivisionError
 
-    loop = fake_loop(Torques(), hardware=Broken(two_joint_body()))
+    loop = fake_loop(Scripted(), hardware=Broken(two_joint_body()))
     with pytest.raises(ZeroDivisionError):
         loop.run(duration=1.0)
     assert loop.hardware.calls == ['open', 'close']
@@ -250,7 +230,7 @@ def test_a_robot_that_fails_in_a_take_over_ends_the_run() -> None:
             if len(self.written) == 5:
                 raise HardwareError('no more')
 
-    controller = Torques(5, lambda: release.wait() or True)
+    controller = Scripted(5, lambda controller: release.wait() or True)
     given = WatchdogParameters(control_timeout=0.05)
     loop = fake_loop(controller, hardware=Broken(two_joint_body()), watchdog=given)
     outcome = loop.run(duration=1.0)

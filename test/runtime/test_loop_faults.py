@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from fake_hardware import fake_loop
+from fake_hardware import Scripted, fake_loop
 
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -21,28 +21,6 @@ from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
-
-
-class Scripted(SimpleController):
-    """Commands 1; calls a function of the test at one tick."""
-
-    def __init__(self, tick: int = -1, act=None) -> None:
-        self.tick, self.act = tick, act
-        self.ticks = 0
-
-    def initialize(self, io) -> bool:
-        """Command torques."""
-        self.body = io.body
-        for joint in io.body.joints:
-            joint.actuation_mode = StateFlag.JOINT_TORQUE
-            io.enable_io(joint)
-        return True
-
-    def control(self) -> bool:
-        """Command 1, or act."""
-        self.body.u[:] = 1.0
-        self.ticks += 1
-        return self.act(self) if self.ticks == self.tick else True
 
 
 def make_loop(controller: SimpleController, **watchdog) -> ControlLoop:

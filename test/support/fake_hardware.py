@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.hardware.hardware import Hardware, IORequest
-from cnoid_control.plugin import SimpleController
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
@@ -88,3 +88,25 @@ def fake_loop(
     managed = [ManagedController('abc'[i], one) for i, one in enumerate(controllers)]
     host = ControllerHost(managed, hardware.body, hardware.time_step, io.StringIO())
     return wire_loop(hardware, host, **options)
+
+
+class Scripted(SimpleController):
+    """Commands 1; calls a function of the test at one tick."""
+
+    def __init__(self, tick: int = -1, act=None) -> None:
+        self.tick, self.act = tick, act
+        self.ticks = 0
+
+    def initialize(self, io) -> bool:
+        """Command torques."""
+        self.body = io.body
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_TORQUE
+            io.enable_io(joint)
+        return True
+
+    def control(self) -> bool:
+        """Command 1, or act."""
+        self.body.u[:] = 1.0
+        self.ticks += 1
+        return self.act(self) if self.ticks == self.tick else True
