@@ -199,6 +199,7 @@ class LinkDescription:
         damping: viscous friction of the joint [N m s/rad] or [N s/m].
         friction: Coulomb friction of the joint [N m] or [N].
         actuation_mode: what the model says the joint is commanded by.
+        kp, kd: gains of the model's own position actuator; 0 where it has none.
         mimic: the joint that this one follows, if any.
         shapes: what is seen and what collides.
         material: name of the surface material; empty for the default one.
@@ -228,6 +229,8 @@ class LinkDescription:
     damping: float = 0.0
     friction: float = 0.0
     actuation_mode: StateFlag = StateFlag.NONE
+    kp: float = 0.0
+    kd: float = 0.0
     mimic: Mimic | None = None
     shapes: list[Shape] = field(default_factory=list)
     material: str = ''
@@ -246,6 +249,21 @@ class Material:
     restitution: float = 0.0
 
 
+@dataclass(frozen=True)
+class Posture:
+    """A posture that the model file names: a keyframe, a group state, a standard pose.
+
+    Attributes:
+        q: displacements by joint name [rad] or [m]; joints that are not in it have none.
+        position: place of the root in the world [m]; None where the posture does not say.
+        rotation: axes of the root in the world, row by row; None where it does not say.
+    """
+
+    q: dict[str, float]
+    position: tuple[float, float, float] | None = None
+    rotation: tuple[tuple[float, float, float], ...] | None = None
+
+
 @dataclass
 class BodyDescription:
     """A whole robot model as its file states it.
@@ -256,6 +274,10 @@ class BodyDescription:
         devices: name of the link that carries it, and the device in its initial state.
         materials: surface materials by name.
         source: file the model came from, for messages.
+        postures: postures that the model names; the first one is its own choice.
+        base_reason: why the base is fixed or floating, in words.
+        mjcf: path of the MJCF file that physics runs as it is; empty for another format.
+        warnings: what was assumed or left out when the file was read, one sentence each.
         info: everything else that the model file says of the robot.
     """
 
@@ -264,4 +286,8 @@ class BodyDescription:
     devices: list[tuple[str, Device]] = field(default_factory=list)
     materials: dict[str, Material] = field(default_factory=dict)
     source: str = ''
+    postures: dict[str, Posture] = field(default_factory=dict)
+    base_reason: str = ''
+    mjcf: str = ''
+    warnings: list[str] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
