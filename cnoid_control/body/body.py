@@ -27,7 +27,7 @@ WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
 GAIN_ARRAYS = ('kp', 'ki', 'kd')
 # Rows of `joint_block`, commands that go together next to each other.
-BLOCK_ARRAYS = ('ddq', 'u', 'q_target', 'dq_target', *GAIN_ARRAYS)
+BLOCK_ARRAYS = ('u', 'q_target', 'dq_target', *GAIN_ARRAYS, 'ddq')
 LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
 
 MOMENTUM_POINTS = ('world', 'root', 'com')
@@ -99,6 +99,7 @@ class Body:
         q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
         configuration: root_q and the displacements of all joints in one array.
+        state_and_effort: q, velocity of the root in its own axes (6), dq and u in one array.
         root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
             view to read from, set the pose through `root_link`.
         root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).
@@ -153,8 +154,13 @@ class Body:
         tree = self.tree
         # [root configuration, q, root velocity (root axes), dq] lie in one array, so that a single
         # indexing turns all of them into pinocchio's order.
-        self._packed = np.zeros(ROOT_NQ + ROOT_NV + 2 * tree.num_slots)
+        size = ROOT_NQ + ROOT_NV + 2 * tree.num_slots
+        # Behind it the commands lie side by side, so that those of all joints are copied in one
+        # piece, and the limits see state and efforts in one piece.
+        values = np.zeros(size + len(BLOCK_ARRAYS) * tree.num_slots)
+        self._packed, block = values[:size], values[size:]
         positions, velocities = np.split(self._packed, [ROOT_NQ + tree.num_slots])
+        self.state_and_effort = values[ROOT_NQ : size + tree.num_slots]
         self.configuration = positions
         self.root_q = positions[:ROOT_NQ]
         self.root_q[-1] = 1.0
@@ -163,8 +169,7 @@ class Body:
             'q': positions[ROOT_NQ:],
             'dq': velocities[ROOT_NV:],
         }
-        # The commands lie side by side, so that those of all joints are copied in one piece.
-        self.joint_block = np.zeros((len(BLOCK_ARRAYS), tree.num_slots))
+        self.joint_block = block.reshape(len(BLOCK_ARRAYS), tree.num_slots)
         self.joint_arrays |= zip(BLOCK_ARRAYS, self.joint_block, strict=True)
         for name in LIMIT_ARRAYS:
             unlimited = -np.inf if name.endswith('lower') else np.inf

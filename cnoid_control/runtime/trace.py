@@ -18,7 +18,7 @@ PLOT_COLUMNS = ('dq', 'dq_target', 'u', 'root_motion')
 class TickTrace:
     """One row of float64 a tick, handed on to the listeners a block at a time.
 
-    Writing a row is one call into numpy; whatever is made of the rows (statistics, plots) is made
+    Noting a row copies a few arrays; whatever is made of the rows (statistics, plots) is made
     of many rows at once, outside the tick.
 
     Attributes:
@@ -53,34 +53,32 @@ class TickTrace:
         self.columns['root_q'] = slice(start, start + len(body.root_q))
         start += len(body.root_q)
         self.columns['q'] = slice(start, start + body.num_joints)
-        self._parts = list(parts.values())
+        self._copies = [part.tobytes for part in parts.values()]
         self._size = block_size
         self.listeners: list[Listener] = []
         self._begin_block()
 
     def _begin_block(self) -> None:
-        # Writing a row into an array of its own is the cheapest way to keep a part.
-        blocks = [np.empty((self._size, len(part))) for part in self._parts]
-        self._targets = list(zip(blocks, self._parts, strict=True))
+        # The bytes of an array are its cheapest copy.
+        self._rows: list[bytes] = []
         self._times: list[float] = []
 
     def record(self, time: float) -> None:
-        """Write the row of this tick."""
-        times = self._times
-        row = len(times)
-        for block, part in self._targets:
-            block[row] = part
+        """Note the row of this tick."""
+        times, keep = self._times, self._rows.append
+        for to_bytes in self._copies:
+            keep(to_bytes())
         times.append(time)
-        if row + 1 == self._size:
+        if len(times) == self._size:
             self.flush()
 
     def flush(self) -> None:
         """Hand on the rows written since the last block."""
-        rows = len(self._times)
-        if not rows:
+        if not self._times:
             return
-        parts = [block[:rows] for block, _ in self._targets]
-        block = np.concatenate([np.array(self._times)[:, None], *parts], axis=1)
+        times = np.array(self._times)[:, None]
+        values = np.frombuffer(b''.join(self._rows)).reshape(len(times), -1)
+        block = np.concatenate([times, values], axis=1)
         self._begin_block()
         for listener in self.listeners:
             listener(block)

@@ -13,7 +13,7 @@ from cnoid_control.body.channels import CHANNELS, channels_of
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.ros.exceptions import MissingInterfaces, RobotError
+from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
 from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
 from cnoid_control.ros.robot.parameters import (
@@ -142,24 +142,21 @@ class CommandControllers:
         self._outdated.clear()
 
     def _find_manager(self) -> None:
+        """Find the configured controller_manager.
+
+        Without it nobody says in which order a command controller takes its joints.
+        """
         name = self._parameters.controller_manager
         if self.manager is not None or not name:
             return
         manager = ControllerManager(name, self._caller)
-        try:
-            if manager.is_there() or (self._is_seen(name) and manager.is_there(self._patience)):
-                self.manager = manager
-                return
-        except MissingInterfaces as error:
-            self._node.get_logger().warning(f'{error}; commands go to plain topics')
-            return
-        self._node.get_logger().info(f'no {name!r} found: commands go to plain topics')
-
-    def _is_seen(self, manager: str) -> bool:
-        """Whether there is a node of that name, whose services may take longer to be found."""
-        wanted = self._node.resolve_service_name(manager)
-        seen = self._node.get_node_names_and_namespaces()
-        return any(f'{namespace.rstrip("/")}/{name}' == wanted for name, namespace in seen)
+        if not manager.is_there(self._patience):
+            raise RobotError(
+                f'no {name!r} found within {self._patience:g} s; start it, or set '
+                "hardware.ros2_control.controller_manager to '' where commands go to topics that "
+                'nobody manages'
+            )
+        self.manager = manager
 
     def _wanted(self, request: IORequest) -> dict[str, list[str]]:
         """Joints that are commanded, by interface."""

@@ -296,5 +296,6 @@ def _services() -> Any:
     try:
         from controller_manager_msgs import srv
     except ImportError as error:
-        raise MissingInterfaces('controller_manager_msgs', 'switching of controllers') from error
+        purpose = 'hardware.ros2_control.controller_manager (empty for none)'
+        raise MissingInterfaces('controller_manager_msgs', purpose) from error
     return srv

@@ -49,7 +49,9 @@ class Ros2ControlParameters:
         'position_controller and velocity_controller',
     )
     controller_manager: str = parameter(
-        'controller_manager', 'controller_manager that switches controllers; empty for none'
+        'controller_manager',
+        'controller_manager that switches controllers; empty where the command topics have none: '
+        'joints are then in the order of the configuration, else of the robot',
     )
     trigger: str = parameter(
         'state',
@@ -77,7 +79,7 @@ class Ros2ControlParameters:
         False, "whether the robot waits for each command: devices are read for the state's stamp"
     )
     startup_timeout: float = parameter(
-        10.0, 'longest wait for what is needed to start', unit='s', minimum=0.0
+        30.0, 'longest wait for what is needed to start', unit='s', minimum=0.0
     )
     state_timeout: float = parameter(
         0.05,

@@ -192,18 +192,28 @@ class EffortGroup(CommandGroup):
         super().__init__(body, array, joints, limits, recovery)
         self._always_limit = self._limits.are_soft
         self._copies = [
-            partial(row.__setitem__, Ellipsis, values)
-            if self._all
-            else partial(values.take, joints, None, row, 'clip')
-            for row, values in zip(self._values, (array, body.q, body.dq), strict=True)
+            partial(values.take, joints, None, row, 'clip')
+            for row, values in zip(self._values, (body.q, body.dq, array), strict=True)
         ]
         mine = self._limits
-        self._set_bounds(0, mine.u_lower, mine.u_upper)
         # At a position limit itself the rules apply already: only what is inside passes.
         self._set_bounds(
-            1, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
+            0, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
         )
-        self._set_bounds(2, mine.dq_lower, mine.dq_upper)
+        self._set_bounds(1, mine.dq_lower, mine.dq_upper)
+        self._set_bounds(2, mine.u_lower, mine.u_upper)
+        if self._all and len(body.joint_arrays['q']) == len(joints):
+            self._look_at(body.state_and_effort)
+
+    def _look_at(self, values: np.ndarray) -> None:
+        """Compare the body's own array: it has the rows, and the root's velocity behind q."""
+        self._copies = []
+        self._values = values
+        self._bounded = np.zeros_like(values)
+        # Where the root's velocity stands nothing is asked, but that it is a number.
+        root = np.full(len(values) - 3 * len(self.joints), LARGEST)
+        self._lower = np.concatenate([self._lower[0], -root, *self._lower[1:]])
+        self._upper = np.concatenate([self._upper[0], root, *self._upper[1:]])
 
     def restart(self) -> None:
         """Take no effort for the last command."""

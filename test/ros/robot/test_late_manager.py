@@ -1,4 +1,4 @@
-"""A controller_manager that shows itself only after the node went to plain topics."""
+"""A controller_manager that is late, or that never comes."""
 
 from __future__ import annotations
 
@@ -6,41 +6,31 @@ import pytest
 
 pytest.importorskip('controller_manager_msgs.msg', reason='interfaces are not built')
 
-from controller_manager_msgs.msg import ControllerManagerActivity, NamedLifecycleState
 from node_rig import NodeRig, write_config
 
-from cnoid_control.ros.robot.activity_watch import ACTIVITY_QOS
+
+def make_rig(ros_node, spin_until, start_process, folder, timeout):
+    """Rig of an arm whose node waits that long for what it needs."""
+    return NodeRig(ros_node, spin_until, start_process, write_config(folder, timeout))
 
 
-@pytest.fixture
-def rig(ros_node, spin_until, start_process, tmp_path):
-    """Return the rig of an arm."""
-    return NodeRig(ros_node, spin_until, start_process, write_config(tmp_path))
+def test_a_late_manager_is_waited_for(ros_node, spin_until, start_process, tmp_path):
+    """A manager that comes some seconds after the node is used all the same."""
+    rig = make_rig(ros_node, spin_until, start_process, tmp_path, 60.0)
+    rig.start_node('-p', 'realtime_priority:=0')
+    rig.wait_for_log('real-time scheduling')
+    # Who gives up early has given up by then.
+    rig.spin_until(lambda: False, timeout=4.0)
+    assert 'cannot' not in rig.log
+    rig.start_robot()
+    rig.wait_for_state('active')
 
 
-def activity(state: str) -> ControllerManagerActivity:
-    """Message of a manager whose forward controller is in that state."""
-    message = ControllerManagerActivity()
-    controller = NamedLifecycleState(name='effort_controller')
-    controller.state.label = state
-    message.controllers.append(controller)
-    return message
-
-
-def test_commands_do_not_go_on_to_a_controller_that_is_not_active(rig):
-    """It would drop them: the safe state is entered, whoever said that there is no manager."""
+def test_a_manager_that_never_comes_is_an_error(ros_node, spin_until, start_process, tmp_path):
+    """Nothing is commanded in an order that nobody has confirmed; the message says the remedy."""
+    rig = make_rig(ros_node, spin_until, start_process, tmp_path, 1.0)
     rig.publish_states()
-    publisher = rig.node.create_publisher(
-        ControllerManagerActivity, 'controller_manager/activity', ACTIVITY_QOS
-    )
-    rig.start_node(
-        *('-p', 'hardware.ros2_control.lock_step:=false', '-p', 'realtime_priority:=0'),
-        *('-p', 'rate:=10.0', '-p', 'watchdog.state_action:=ignore'),
-        *('-p', 'watchdog.subscriber_action:=ignore'),
-    )
-    assert rig.spin_until(lambda: 'activate: done' in rig.log, timeout=60.0), rig.log
-    assert 'commands go to plain topics' in rig.log
-    publisher.publish(activity('active'))
-    assert rig.spin_until(lambda: publisher.get_subscription_count() > 0)
-    publisher.publish(activity('inactive'))
-    rig.wait_for_log("safe state: command controller 'effort_controller'")
+    rig.start_node('-p', 'realtime_priority:=0')
+    rig.wait_for_log("no 'controller_manager' found within 1 s")
+    assert "hardware.ros2_control.controller_manager to ''" in rig.log
+    assert rig.state() != 'active'
