@@ -45,6 +45,8 @@ FLIPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Div: ast.Mult,
     ast.And: ast.Or,
     ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
 }
 
 
@@ -133,11 +135,12 @@ def _changed(node: ast.AST) -> str | None:
     changed: Any = copy.deepcopy(node)
     if isinstance(node, ast.Compare):
         changed.ops[0] = FLIPS[type(node.ops[0])]()
-    elif isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in FLIPS:
+    elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in FLIPS:
         changed.op = FLIPS[type(node.op)]()
     else:
         return None
-    return f'({ast.unparse(changed)})'
+    text = ast.unparse(changed)
+    return text if isinstance(node, ast.stmt) else f'({text})'
 
 
 def killer(mutant: Mutant, tree: Path, tests: RoomTests, record: Record) -> str | None:

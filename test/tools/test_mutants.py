@@ -11,13 +11,14 @@ SOURCE = """\
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    assert 1 < 2
+    assert 1 < 2 & 3
 
 
-def limit(value: 'float < 3', most=2.0):
+def limit(value: 'float | 3', most=2.0):
     print('called')
     if value > most and not most == 0.0:
         return most * 1.0
+    value += 0 & 1
     return value
 """
 TESTS = """\
@@ -102,6 +103,8 @@ def test_comparisons_operators_negations_and_calls_are_changed(tmp_path):
         ('not most == 0.0', '(most == 0.0)'),
         ('most == 0.0', '(most != 0.0)'),
         ('most * 1.0', '(most / 1.0)'),
+        ('value += 0 & 1', 'value -= 0 & 1'),
+        ('0 & 1', '(0 | 1)'),
     }
 
 
@@ -130,7 +133,7 @@ def names(tests):
 def test_a_line_is_tried_by_the_tests_that_execute_it(record):
     """Those are found in threads and processes too, and sorted by the time that they take."""
     file = 'cnoid_control/room/limit.py'
-    condition, most, value = record.tests[file][9], record.tests[file][10], record.tests[file][11]
+    condition, most, value = record.tests[file][9], record.tests[file][10], record.tests[file][12]
     assert sorted(names(condition)) == sorted(
         ['test_slow', 'test_quick', 'test_little', 'test_thread', 'test_process']
     )
