@@ -111,6 +111,7 @@ EXTRAS = {
         *TEST,
         'ruff>=0.4',
         'mypy>=1.8',
+        'coverage>=7.17',
         'types-PyYAML',
         'colcon-common-extensions>=0.3',
         'setuptools>=61,<80',

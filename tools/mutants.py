@@ -3,8 +3,9 @@
     python tools/mutants.py runtime --count 200 --seed 1
 
 Each mutant flips a comparison or an operator, drops a `not`, or drops a call whose result is not
-used. A mutant is killed when a test of the room fails or hangs. Survivors are printed; the exit
-status is 1 where less than 95 % were killed.
+used. A mutant is killed when a test of the room fails or hangs; only those tests are run that
+execute the changed line, the quickest first. Every mutant is printed with the test that kills it,
+the survivors again at the end; the exit status is 1 where less than 95 % were killed.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ import copy
 import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from room_tests import Record, RoomTests
+
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_OUT = shutil.ignore_patterns('.git', '.venv', 'out', '__pycache__', '*.egg-info', '.*_cache')
-# Time after which a mutant counts as hanging [s].
-TIMEOUT = 300
+LEFT_OUT = shutil.ignore_patterns('.git', '.venv', 'out', '__pycache__', '.*_cache')
 FLIPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.GtE,
     ast.GtE: ast.Lt,
@@ -44,6 +45,8 @@ FLIPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Div: ast.Mult,
     ast.And: ast.Or,
     ast.Or: ast.And,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
 }
 
 
@@ -55,6 +58,7 @@ class Mutant(NamedTuple):
         line: first line of the node, from 1.
         before, after: source text of the node.
         begin, end: place of `before` in the file [bytes].
+        lines: lines of the statement that it is part of.
     """
 
     path: Path
@@ -63,6 +67,11 @@ class Mutant(NamedTuple):
     after: str
     begin: int
     end: int
+    lines: range
+
+    def __str__(self) -> str:
+        """Where it is, and what it changes."""
+        return f'{self.path}:{self.line}: {self.before!r} -> {self.after!r}'
 
 
 def mutants_of(path: Path) -> list[Mutant]:
@@ -72,7 +81,7 @@ def mutants_of(path: Path) -> list[Mutant]:
     for line in source.split(b'\n'):
         starts.append(starts[-1] + len(line) + 1)
     found = []
-    for node in _executed(ast.parse(source)):
+    for node, lines in _executed(ast.parse(source), range(0)):
         after = _changed(node)
         if after is None:
             continue
@@ -82,13 +91,19 @@ def mutants_of(path: Path) -> list[Mutant]:
         begin = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
         place = path.relative_to(ROOT) if path.is_relative_to(ROOT) else Path(path.name)
-        found.append(Mutant(place, node.lineno, source[begin:end].decode(), after, begin, end))
+        before = source[begin:end].decode()
+        found.append(Mutant(place, node.lineno, before, after, begin, end, lines))
     return found
 
 
-def _executed(node: ast.AST) -> list[ast.AST]:
-    """The nodes of a tree without annotations and what is for type checkers only."""
-    nodes = [node]
+def _executed(node: ast.AST, lines: range) -> Iterator[tuple[ast.AST, range]]:
+    """The nodes of a tree without annotations and what is for type checkers only.
+
+    Each with the lines of its statement, which are `lines` unless it is one itself.
+    """
+    if isinstance(node, ast.stmt):
+        lines = _lines(node)
+    yield node, lines
     for name, value in ast.iter_fields(node):
         if name in ('annotation', 'returns'):
             continue
@@ -100,8 +115,15 @@ def _executed(node: ast.AST) -> list[ast.AST]:
                 and not is_typing
                 and not isinstance(child, ast.JoinedStr)
             ):
-                nodes += _executed(child)
-    return nodes
+                yield from _executed(child, lines)
+
+
+def _lines(statement: ast.stmt) -> range:
+    """Lines of a statement, without those of the statements inside of it."""
+    assert statement.end_lineno is not None
+    inside = [child.lineno for child in ast.walk(statement) if isinstance(child, ast.stmt)][1:]
+    end = min(inside, default=statement.end_lineno + 1)
+    return range(statement.lineno, max(end, statement.lineno + 1))
 
 
 def _changed(node: ast.AST) -> str | None:
@@ -113,74 +135,72 @@ def _changed(node: ast.AST) -> str | None:
     changed: Any = copy.deepcopy(node)
     if isinstance(node, ast.Compare):
         changed.ops[0] = FLIPS[type(node.ops[0])]()
-    elif isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in FLIPS:
+    elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in FLIPS:
         changed.op = FLIPS[type(node.op)]()
     else:
         return None
-    return f'({ast.unparse(changed)})'
+    text = ast.unparse(changed)
+    return text if isinstance(node, ast.stmt) else f'({text})'
 
 
-def survives(mutant: Mutant, tree: Path, tests: Path) -> bool:
-    """Whether the room's tests pass with a mutant, in a copy of the checkout."""
+def killer(mutant: Mutant, tree: Path, tests: RoomTests, record: Record) -> str | None:
+    """Test that notices a mutant, in a copy of the checkout; None where it survives."""
+    chosen = record.executing(str(mutant.path), mutant.lines)
+    if not chosen:
+        return None
     path = tree / mutant.path
-    source = path.read_bytes()
+    source, times = path.read_bytes(), path.stat()
     path.write_bytes(source[: mutant.begin] + mutant.after.encode() + source[mutant.end :])
-    own = sorted((tree / tests).rglob(f'test_{mutant.path.stem}.py'))
-    command = [sys.executable, '-m', 'pytest', '-qx', '-p', 'no:cacheprovider', '-p', 'no:xdist']
-    variables = {**os.environ, 'PYTHONPATH': str(tree), 'PYTHONDONTWRITEBYTECODE': '1'}
     try:
-        # The tests of the file itself are the likeliest to notice.
-        for chosen in ([str(test) for test in own], [str(tree / tests)]):
-            if chosen:
-                done = subprocess.run(
-                    [*command, *chosen],
-                    cwd=tree,
-                    env=variables,
-                    capture_output=True,
-                    timeout=TIMEOUT,
-                )
-                if done.returncode != 0:
-                    return False
-        return True
-    except subprocess.TimeoutExpired:
-        return False
+        return tests.first_failure(record, chosen)
     finally:
         path.write_bytes(source)
+        # What was compiled of it is valid again.
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def main() -> int:
-    """Try mutants, print the survivors and the share of the killed."""
+    """Try mutants, print what kills them, the survivors, and the share of the killed."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n', 1)[0])
     parser.add_argument('room', help='folder of cnoid_control, such as runtime')
     parser.add_argument('--count', type=int, default=200)
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--workers', type=int, default=2)
+    parser.add_argument('--workers', type=int, default=1)
     args = parser.parse_args()
-    files = sorted((ROOT / 'cnoid_control' / args.room).rglob('*.py'))
+    room = Path('cnoid_control') / args.room
+    files = sorted((ROOT / room).rglob('*.py'))
     every = [mutant for file in files for mutant in mutants_of(file)]
     chosen = random.Random(args.seed).sample(every, min(args.count, len(every)))
-    survivors = 0
+    survivors = []
     with tempfile.TemporaryDirectory() as folder:
-        copies: SimpleQueue[Path] = SimpleQueue()
-        for worker in range(args.workers):
-            copies.put(shutil.copytree(ROOT, Path(folder) / str(worker), ignore=LEFT_OUT))
+        workers: SimpleQueue[tuple[Path, RoomTests]] = SimpleQueue()
+        record: Record | None = None
+        for number in range(args.workers):
+            tree = shutil.copytree(ROOT, Path(folder) / str(number), ignore=LEFT_OUT)
+            tests = RoomTests(tree, Path('test') / args.room)
+            record = record or tests.record(room)
+            tests.warm_up(record)
+            workers.put((tree, tests))
 
-        def attempt(mutant: Mutant) -> bool:
-            tree = copies.get()
+        def attempt(mutant: Mutant) -> str | None:
+            tree, tests = workers.get()
             try:
-                return survives(mutant, tree, Path('test') / args.room)
+                return killer(mutant, tree, tests, record)
             finally:
-                copies.put(tree)
+                workers.put((tree, tests))
 
         with ThreadPoolExecutor(args.workers) as pool:
-            for number, (mutant, lives) in enumerate(
+            for number, (mutant, test) in enumerate(
                 zip(chosen, pool.map(attempt, chosen), strict=True), 1
             ):
-                survivors += lives
-                if lives:
-                    change = f'{mutant.before!r} -> {mutant.after!r}'
-                    print(f'{number}: survived: {mutant.path}:{mutant.line}: {change}', flush=True)
-    killed = len(chosen) - survivors
+                if test is None:
+                    survivors.append(mutant)
+                what = 'survived' if test is None else f'killed by {test}'
+                print(f'{number}: {mutant}: {what}', flush=True)
+        while not workers.empty():
+            workers.get()[1].close()
+    print(*(f'survived: {mutant}' for mutant in survivors), sep='\n')
+    killed = len(chosen) - len(survivors)
     print(f'{killed} of {len(chosen)} mutants killed ({killed / max(1, len(chosen)):.1%})')
     return 0 if killed >= 0.95 * len(chosen) else 1
 

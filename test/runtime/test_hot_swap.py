@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -256,6 +257,10 @@ def test_swap_waits_for_the_first_good_tick() -> None:
     thread.start()
     try:
         rig.swap.swap([ManagedController('new', Constant(2.0))], 0.0)
+        # That tick may not be over yet.
+        deadline = time.monotonic() + 10.0
+        while rig.loop.transition is not None and time.monotonic() < deadline:
+            time.sleep(0.001)
         assert rig.loop.host.controllers[0].name == 'new'
         with pytest.raises(SwapFailed, match=r"'bad' could not take over.*broken tick"):
             rig.swap.swap([ManagedController('bad', Constant(5.0, fail='tick 1'))])

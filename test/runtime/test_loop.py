@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from fake_hardware import fake_loop
+from fake_hardware import FakeHardware, fake_loop, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.runtime.loop import ControlLoop
@@ -158,6 +158,36 @@ def test_stops_on_request():
     loop = make_loop(Stopping())
     outcome = loop.run()
     assert (outcome.exit, outcome.ticks, outcome.interrupted) == ('completed', 9, True)
+
+
+def test_a_stop_wakes_a_robot_that_waits_for_a_state():
+    """A run is ended though no state comes any more."""
+
+    class Waiting(FakeHardware):
+        def __init__(self) -> None:
+            super().__init__(two_joint_body())
+            self.reading = threading.Event()
+            self.halted = threading.Event()
+
+        def read(self) -> bool:
+            if self.tick == 3:
+                self.reading.set()
+                return self.halted.wait(30.0) and False
+            return super().read()
+
+        def halt(self) -> None:
+            self.halted.set()
+
+    hardware = Waiting()
+    loop = make_loop(Counter(), hardware=hardware)
+    outcomes = []
+    thread = threading.Thread(target=lambda: outcomes.append(loop.run()), daemon=True)
+    thread.start()
+    assert hardware.reading.wait(10.0)
+    loop.request_stop()
+    assert hardware.halted.is_set(), 'who waits for a state is woken'
+    thread.join(10.0)
+    assert [(one.exit, one.ticks, one.interrupted) for one in outcomes] == [('completed', 3, True)]
 
 
 def test_pause_halts_and_resume_goes_on():

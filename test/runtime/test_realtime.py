@@ -3,6 +3,7 @@
 import gc
 import io
 import sys
+import weakref
 
 import pytest
 
@@ -31,6 +32,31 @@ def test_the_collector_rests_and_comes_back():
     rest.end()
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+class Cycle:
+    """Garbage that only the collector finds."""
+
+    def __init__(self):
+        self.itself = self
+
+
+def test_garbage_is_collected_before_and_after_the_rest():
+    """What is garbage when the rest begins is not kept by it, nor what becomes garbage in it."""
+    gc.disable()
+    before = weakref.ref(Cycle())
+    rest = GcPause()
+    rest.begin()
+    try:
+        assert before() is None
+        meanwhile = weakref.ref(Cycle())
+        gc.collect(0)
+        kept = Cycle()
+        kept_alive = weakref.ref(kept)
+    finally:
+        rest.end()
+    assert meanwhile() is None
+    assert kept_alive() is kept
 
 
 @pytest.mark.parametrize('real_time', [False, True])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
+from cnoid_control.runtime.safety import hang_monitor
 from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 
 LIMIT = 0.02
@@ -95,6 +98,51 @@ def test_only_the_time_of_the_call_itself_counts(notes: Notes) -> None:
     monitor.stop()
     assert notes.calls == [call]
     assert notes.durations[0] >= LIMIT
+
+
+class Timetable:
+    """A clock that stands still but while the monitor waits, and what happens meanwhile."""
+
+    def __init__(self, *events: tuple[float, Callable[[], None]]) -> None:
+        self.now = 0.0
+        self.events = list(events)
+
+    def Event(self) -> SimpleNamespace:
+        """Event in the place of threading's, whose waits move the clock on."""
+        ends: list[bool] = []
+        return SimpleNamespace(wait=partial(self._wait, ends), set=lambda: ends.append(True))
+
+    Thread = threading.Thread
+    current_thread = staticmethod(threading.current_thread)
+
+    def _wait(self, ends: list[bool], duration: float) -> bool:
+        assert duration > 0.0, 'who does not wait keeps a processor busy'
+        end = self.now + duration
+        while self.events and self.events[0][0] <= end:
+            self.now, act = self.events.pop(0)
+            act()
+        self.now = end
+        return bool(ends)
+
+
+@pytest.mark.parametrize('begins', [0.25, 0.5, 0.75, 1.0, 1.75])
+def test_a_hang_is_found_when_the_time_of_the_call_is_over(
+    begins: float, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not later, whenever the call began, and whatever calls returned before it."""
+    monitor = HangMonitor()
+    timetable = Timetable(
+        (0.125, lambda: begin(monitor).close()),
+        (begins, lambda: begin(monitor)),
+        (10.0, lambda: monitor._stop.set()),
+    )
+    monkeypatch.setattr(hang_monitor, 'monotonic', lambda: timetable.now)
+    monkeypatch.setattr(hang_monitor, 'threading', timetable)
+    monitor.start(1.0, notes)
+    thread = monitor._thread
+    thread.join(10.0)
+    assert not thread.is_alive()
+    assert notes.durations == [1.0]
 
 
 def test_a_warning_leaves_the_call_to_its_thread(notes: Notes) -> None:

@@ -382,3 +382,45 @@ def test_change_of_modes_keeps_what_goes_on() -> None:
     body.q_target[:] = 1.0
     limiter.apply(DT)
     assert body.q_target.tolist() == pytest.approx([2 * DT, 0.5 + DT])
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_a_velocity_that_leaves_the_range_within_a_period_is_lowered(side: float) -> None:
+    """Though it is no faster than it may be, and the joint is inside: it stops at the limit."""
+    body = make_body([Joint(-1.0, 1.0, 10.0)] * 2, StateFlag.JOINT_VELOCITY)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q[:] = [0.0, 0.999 * side]
+    for _ in range(3):
+        body.dq_target[:] = [2.0, 2.0 * side]
+        assert limiter.apply(DT)
+        assert body.dq_target.tolist() == pytest.approx([2.0, 0.5 * side])
+    assert limiter.report() == {'position': {'j1': 3}}
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_a_joint_outside_comes_back_at_the_recovery_speed(side: float) -> None:
+    """Though a faster command would bring it back within one period."""
+    body = make_body([Joint(-1.0, 1.0, 10.0)], StateFlag.JOINT_VELOCITY)
+    limiter = CommandLimiter(body, LimitsParameters(recovery_velocity=0.5), DT)
+    body.q[:] = 1.0015 * side
+    body.dq_target[:] = -0.9 * side
+    assert limiter.apply(DT)
+    assert body.dq_target.item() == pytest.approx(-0.5 * side)
+    body.q[:] = 1.0004 * side
+    body.dq_target[:] = -0.9 * side
+    assert limiter.apply(DT)
+    assert body.dq_target.item() == pytest.approx(-0.2 * side), 'to the limit and no further'
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_the_way_back_in_is_slow_until_it_ends(side: float) -> None:
+    """A position inside that one period could reach is not commanded before the joint is there."""
+    body = make_body([Joint(-1.0, 1.0, 10.0)], StateFlag.JOINT_DISPLACEMENT)
+    body.q[:] = 1.0035 * side
+    limiter = CommandLimiter(body, LimitsParameters(recovery_velocity=0.5), DT)
+    track = []
+    for _ in range(6):
+        body.q_target[:] = 0.99 * side
+        assert limiter.apply(DT)
+        track.append(side * body.q_target.item())
+    assert track == pytest.approx([1.0025, 1.0015, 1.0005, 1.0, 0.99, 0.99])
