@@ -16,10 +16,10 @@ from cnoid_control.exceptions import describe
 from cnoid_control.messages.commands import JointStateEncoder
 from cnoid_control.ros.node.loop_statistics import LoopStatistics
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, RawPublisher
-from cnoid_control.ros.robot.activity_watch import ActivityWatch
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.joint_states import are_different, publishing_nodes
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.runtime.safety.watchdog import Watchdog
 
 PERIOD = 0.1
@@ -38,13 +38,20 @@ class CommandMonitor:
         statistics: how regularly the loop ticks.
     """
 
-    def __init__(self, node: Node, hardware: Ros2ControlHardware, watchdog: Watchdog) -> None:
+    def __init__(
+        self,
+        node: Node,
+        hardware: Ros2ControlHardware,
+        watchdog: Watchdog,
+        supervision: SupervisionNode,
+    ) -> None:
         """Advertise `~/joint_commands`; `start` begins to watch.
 
         Args:
             node: node that publishes.
             hardware: the robot.
             watchdog: told what is found.
+            supervision: listens to controller_manager.
         """
         from sensor_msgs.msg import JointState
 
@@ -68,7 +75,8 @@ class CommandMonitor:
         self._is_heard = True
         # When the joint states had one publisher last, steady clock [s].
         self._alone = time.monotonic()
-        self._activity: ActivityWatch | None = None
+        self._supervision = supervision
+        self._end_activity: Callable[[], None] | None = None
 
     def start(self) -> None:
         """Begin to watch."""
@@ -86,8 +94,8 @@ class CommandMonitor:
             # Also where none was found: one may be started later. That its messages are not
             # installed was logged when it was looked for.
             with contextlib.suppress(ImportError):
-                self._activity = ActivityWatch(
-                    self._node, given.controller_manager, self._active, given.public_calls
+                self._end_activity = self._supervision.watch_activity(
+                    given.controller_manager, self._active
                 )
 
     def stop(self) -> None:
@@ -96,9 +104,9 @@ class CommandMonitor:
             self._end_watch.set()
             self._watch.join()
             self._watch = None
-        if self._activity is not None:
-            self._activity.close()
-            self._activity = None
+        if self._end_activity is not None:
+            self._end_activity()
+            self._end_activity = None
 
     def end(self) -> None:
         """Say that the loop has ended cleanly: silence is no alarm any more."""

@@ -14,6 +14,7 @@ from cnoid_control.ros.node.robot_model import find_robot
 from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.robot.hardware import RobotCallbacks, Ros2ControlHardware
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.runtime.build import LoopReports, make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -39,6 +40,7 @@ class ControlSession:
     def __init__(
         self,
         node: Node,
+        supervision: SupervisionNode,
         config: RunConfig,
         parameters: NodeParameters,
         ended: Callable[[], None],
@@ -47,6 +49,7 @@ class ControlSession:
 
         Args:
             node: the node.
+            supervision: the node beside it, which calls and hears controller_manager.
             config: the configuration of the run.
             parameters: the node's own options.
             ended: called in the loop's thread when that ends without having been asked to.
@@ -65,6 +68,7 @@ class ControlSession:
             config.hardware['ros2_control'],
             config.time_step,
             node,
+            supervision,
             given.devices,
             RobotCallbacks(
                 warn=self.log.often,
@@ -91,7 +95,7 @@ class ControlSession:
             self.hardware.close()
             self.log.finish()
             raise
-        self.monitor = CommandMonitor(node, self.hardware, self.watchdog)
+        self.monitor = CommandMonitor(node, self.hardware, self.watchdog, supervision)
         self.runner = SessionLoop(
             self.loop, self.hardware, self.monitor.after_tick, self._leave, ended
         )

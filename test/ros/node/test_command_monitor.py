@@ -54,7 +54,7 @@ def monitor(rig, guard):
     """Return the monitor of an open robot."""
     hardware = rig.hardware()
     rig.open(hardware)
-    made = CommandMonitor(rig.node, hardware, guard)
+    made = CommandMonitor(rig.node, hardware, guard, rig.supervision)
     yield made
     made.close()
 

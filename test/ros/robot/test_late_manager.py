@@ -9,7 +9,7 @@ pytest.importorskip('controller_manager_msgs.msg', reason='interfaces are not bu
 from controller_manager_msgs.msg import ControllerManagerActivity, NamedLifecycleState
 from node_rig import NodeRig, write_config
 
-from cnoid_control.ros.robot.activity_watch import ACTIVITY_QOS
+from cnoid_control.ros.robot.supervision_node import ACTIVITY_QOS
 
 
 @pytest.fixture
