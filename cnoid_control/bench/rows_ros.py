@@ -140,6 +140,7 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
     from cnoid_control.hardware.hardware import IORequest
     from cnoid_control.ros.robot.hardware import Ros2ControlHardware
     from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+    from cnoid_control.ros.robot.supervision_node import SupervisionNode
     from cnoid_control.runtime.build import make_robot
     from cnoid_control.runtime.config import load_config
 
@@ -161,7 +162,10 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
     with _nodes('robot', 'cnoid_control', 'stock') as (robot, node, stock):
         ours, theirs = (RobotTopics(robot, side, body.joint_names) for side in ('ours', 'theirs'))
         executor, ticks = _stock_loop(stock, 'theirs', body.joint_names)
-        hardware = Ros2ControlHardware(body, parameters, config.time_step, node, topics)
+        supervision = SupervisionNode(node)
+        hardware = Ros2ControlHardware(
+            body, parameters, config.time_step, node, supervision, topics
+        )
         with _published(ours):
             hardware.connect()
             hardware.open(request)
@@ -185,6 +189,7 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
             yield tick, stock_tick
         finally:
             hardware.close()
+            supervision.close()
             executor.shutdown()
 
 

@@ -25,7 +25,8 @@ from rclpy.parameter import Parameter
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
 from cnoid_control.faults.wire import WireObserver
-from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.robot.controller_manager import ControllerManager
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import reserved_domain
 from cnoid_control.runtime.config import load_config, merge
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, GcPause
@@ -162,8 +163,8 @@ class DdsRig:
         self.node = Node('fault_injector', context=context, enable_rosout=False)
         self.node.create_subscription(Odometry, 'cnoid_control_mujoco/root', self._see, 1)
         self._fault = self.node.create_publisher(String, 'fault', 1)
-        self._caller = ServiceCaller('fault_injector', '/', context)
-        self._stack.callback(self._caller.close)
+        self._supervision = SupervisionNode(self.node)
+        self._stack.callback(self._supervision.close)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(self.node)
 
@@ -202,7 +203,7 @@ class DdsRig:
         from rcl_interfaces.srv import SetParameters
 
         parameter = Parameter(name, value=value).to_parameter_msg()
-        answer = self._caller.call(
+        answer = self._supervision.call(
             SetParameters,
             '/cnoid_control/set_parameters',
             SetParameters.Request(parameters=[parameter]),
@@ -216,20 +217,20 @@ class DdsRig:
 
         request = SwitchController.Request(deactivate_controllers=list(controllers), strictness=2)
         service = '/controller_manager/switch_controller'
-        answer = self._caller.call(SwitchController, service, request, SERVICE_TIMEOUT)
+        answer = self._supervision.call(SwitchController, service, request, SERVICE_TIMEOUT)
         if not answer.ok:
             raise RigFailed(f'{controllers} were not deactivated')
 
     def active_controllers(self) -> list[str]:
         """Names of the controllers that controller_manager has active."""
-        manager = ControllerManager('/controller_manager', self._caller)
+        manager = ControllerManager('/controller_manager', self._supervision)
         return [name for name, state in manager.states().items() if state.state == 'active']
 
     def trigger(self, service: str) -> Any:
         """Call a std_srvs/Trigger service of the node; the answer."""
         from std_srvs.srv import Trigger
 
-        return self._caller.call(
+        return self._supervision.call(
             Trigger, f'/cnoid_control/{service}', Trigger.Request(), SERVICE_TIMEOUT
         )
 

@@ -27,15 +27,15 @@ from cnoid_control.ros.exceptions import (
 from cnoid_control.ros.node.control_node import given_parameters, given_priority
 from cnoid_control.ros.node.parameters import nested_values
 from cnoid_control.ros.raw_dds import open_subscription
-from cnoid_control.ros.robot.activity_watch import ActivityWatch
 from cnoid_control.ros.robot.command_controllers import ordered_joints
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS, CommandPublisher
-from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.device_readers import STATE_QOS
 from cnoid_control.ros.robot.parameters import (
     Ros2ControlParameters,
     default_commands,
 )
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
@@ -66,6 +66,7 @@ class WatchedControllers:
     def __init__(
         self,
         node: Node,
+        supervision: SupervisionNode,
         robot: Ros2ControlParameters,
         find_manager: Callable[[], bool],
         period: float,
@@ -74,6 +75,7 @@ class WatchedControllers:
 
         Args:
             node: node that publishes the commands.
+            supervision: calls and hears controller_manager.
             robot: how the robot's topics are used.
             find_manager: whether controller_manager is there; called in the thread.
             period: time between two commands [s].
@@ -84,17 +86,14 @@ class WatchedControllers:
         self._options = robot.commands or default_commands()
         self._find_manager = find_manager
         self._period = period
-        # Calls are made one at a time: a controller that does not answer must not delay a switch.
-        self._caller = ServiceCaller(
-            f'{node.get_name()}_joints', node.get_namespace(), node.context
-        )
-        self._manager = ControllerManager(robot.controller_manager, self._caller, ANSWER_TIME)
+        self._supervision = supervision
+        self._manager = ControllerManager(robot.controller_manager, supervision, ANSWER_TIME)
         self._was_managed = False
         self._names: tuple[str, ...] = ()
         self._asked = 0
         self._answered = 0
         self._wake = threading.Event()
-        self._activity: ActivityWatch | None = None
+        self._end_activity: Callable[[], None] | None = None
         self._stop = threading.Event()
         if robot.controller_manager:
             self._begin_to_look(robot.controller_manager)
@@ -108,7 +107,9 @@ class WatchedControllers:
                 self._manager.is_loaded(name, 0.0)
         # Where its messages are not installed, there is no manager for us.
         with contextlib.suppress(ImportError):
-            self._activity = ActivityWatch(self._node, manager, lambda states: self._wake.set())
+            self._end_activity = self._supervision.watch_activity(
+                manager, lambda states: self._wake.set()
+            )
 
     def ask(self, names: tuple[str, ...]) -> None:
         """Have the command controllers of these joints found again; does not wait for it."""
@@ -212,16 +213,17 @@ class WatchedControllers:
         self._stop.set()
         self._wake.set()
         self._thread.join()
-        if self._activity is not None:
-            self._activity.close()
+        if self._end_activity is not None:
+            self._end_activity()
         for publisher in self.publishers:
             publisher.close()
-        self._caller.close()
 
 
 LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
+# Longest wait at the end for command controllers that are being deactivated [s].
+END_TIMEOUT = 1.0
 
 
 class HeartbeatMonitor:
@@ -257,14 +259,17 @@ class HeartbeatMonitor:
             node, JointState, f'{parameters.node}/joint_commands', COMMAND_QOS
         )
         self._states = open_subscription(node, JointState, robot.joint_states, STATE_QOS)
-        self._caller = ServiceCaller(node.get_name(), node.get_namespace(), node.context)
-        self._manager = ControllerManager(robot.controller_manager, self._caller)
+        self._supervision = SupervisionNode(node)
+        self._manager = ControllerManager(robot.controller_manager, self._supervision)
         self._names: tuple[str, ...] = ()
         self._decoder: JointStateDecoder | None = None
-        self._controllers = WatchedControllers(node, robot, self._find_manager, REPEAT_PERIOD)
+        self._controllers = WatchedControllers(
+            node, self._supervision, robot, self._find_manager, REPEAT_PERIOD
+        )
         self._heard = self._looked = self._steady_since = time.monotonic()
         self._repeat_until = 0.0
         self._next_repeat = 0.0
+        self._deactivation: threading.Thread | None = None
 
     def run(self) -> None:
         """Watch until the context is gone."""
@@ -345,7 +350,8 @@ class HeartbeatMonitor:
         self.fired += 1
         self._repeat_until = now + self._parameters.repeat
         self._send()
-        threading.Thread(target=self._deactivate, daemon=True).start()
+        self._deactivation = threading.Thread(target=self._deactivate, daemon=True)
+        self._deactivation.start()
         self._controllers.rest()
         self._node.get_logger().error(
             f'no commands of {self._parameters.node!r} for {1e3 * (now - self._heard):.3g} ms '
@@ -378,11 +384,14 @@ class HeartbeatMonitor:
             self._node.get_logger().error(f'cannot deactivate {", ".join(names)}: {error}')
 
     def close(self) -> None:
-        """Unsubscribe."""
+        """Finish a deactivation in progress, and unsubscribe."""
         self._commands.close()
         self._states.close()
+        if self._deactivation is not None:
+            self._deactivation.join(END_TIMEOUT)
+        # First: nobody waits for an answer any more.
+        self._supervision.close()
         self._controllers.close()
-        self._caller.close()
 
 
 def main(args: Sequence[str] | None = None) -> int:

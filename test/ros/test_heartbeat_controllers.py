@@ -20,8 +20,8 @@ from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros import heartbeat as heartbeat
 from cnoid_control.ros.heartbeat import HeartbeatMonitor, WatchedControllers
-from cnoid_control.ros.robot.activity_watch import ACTIVITY_QOS
 from cnoid_control.ros.robot.parameters import CommandParameters, Ros2ControlParameters
+from cnoid_control.ros.robot.supervision_node import ACTIVITY_QOS
 from cnoid_control.runtime.config import HeartbeatParameters
 
 MEASURED = {'shoulder': 0.9, 'elbow': -0.4}
@@ -130,7 +130,8 @@ def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> No
     rig.load('position_controller', NAMES[::-1])
     is_there = [True, False]
     robot = Ros2ControlParameters(commands=CONTROLLERS)
-    watched = WatchedControllers(rig.node, robot, lambda: is_there.pop(0), 0.01)
+    supervision = rig.heartbeat._supervision
+    watched = WatchedControllers(rig.node, supervision, robot, lambda: is_there.pop(0), 0.01)
     watched.ask(tuple(NAMES))
     assert spin_until(lambda: watched.is_known)
     assert watched.problem == ''

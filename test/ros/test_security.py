@@ -23,10 +23,10 @@ ON_OCCASION = {
     ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
     ('cnoid_control', 'topics subscribe', '/cnoid_control/joint_trajectory'),
     ('cnoid_control', 'topics subscribe', '/robot_description'),
-    ('_cnoid_control_calls', 'services request', '/position_controller/get_parameters'),
-    ('_cnoid_control_calls', 'services request', '/velocity_controller/get_parameters'),
-    ('_cnoid_control_last', 'topics publish', '/position_controller/commands'),
-    ('_cnoid_control_last', 'topics publish', '/velocity_controller/commands'),
+    ('_cnoid_control_supervision', 'services request', '/position_controller/get_parameters'),
+    ('_cnoid_control_supervision', 'services request', '/velocity_controller/get_parameters'),
+    ('_cnoid_control_shutdown', 'topics publish', '/position_controller/commands'),
+    ('_cnoid_control_shutdown', 'topics publish', '/velocity_controller/commands'),
 }
 # What the fault injector's robot has besides.
 OF_THE_RIG = {

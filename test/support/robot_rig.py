@@ -21,6 +21,7 @@ from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
 DT = 0.002
 QOS = QoSProfile(depth=10)
@@ -34,6 +35,7 @@ class RobotRig:
         self.context = context
         self.robot = Node('robot', context=context)
         self.node = Node('cnoid_control', context=context)
+        self.supervision = SupervisionNode(self.node)
         self._executor = SingleThreadedExecutor(context=context)
         for node in (self.robot, self.node):
             self._executor.add_node(node)
@@ -56,6 +58,7 @@ class RobotRig:
         self.silence()
         for hardware in self._hardware:
             hardware.close()
+        self.supervision.close()
         self._stop.set()
         self._thread.join()
         for node in (self.robot, self.node):
@@ -76,7 +79,9 @@ class RobotRig:
         parameters.setdefault('state_timeout', 20.0)
         parameters.setdefault('controller_manager', '')
         given = parse_parameters(Ros2ControlParameters, parameters)
-        made = Ros2ControlHardware(body or self.body(), given, DT, self.node, device_topics or {})
+        made = Ros2ControlHardware(
+            body or self.body(), given, DT, self.node, self.supervision, device_topics or {}
+        )
         self._hardware.append(made)
         return made
 

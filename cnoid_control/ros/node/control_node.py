@@ -22,9 +22,9 @@ from cnoid_control.ros.node.diagnostics import Diagnostics, NodeDiagnostics
 from cnoid_control.ros.node.mailboxes import MailboxBridge
 from cnoid_control.ros.node.parameters import ConfigParameters
 from cnoid_control.ros.node.session import ControlSession
-from cnoid_control.ros.node.stop_server import StopServer
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import merge, parse_value, read_parameter_file
@@ -98,15 +98,14 @@ class ControlNode(LifecycleNode):
         self._serve('pause', lambda operation: operation.pause())
         self._serve('resume', lambda operation: operation.resume())
         self._serve('reset', self._reset)
-        self._stops = StopServer(
-            self,
-            {
-                'stop': self._answer('stop', lambda one: one.stop('stopped by ~/stop')),
-                'estop': self._answer(
-                    'estop', lambda one: one.stop('emergency stop by ~/estop', estop=True)
-                ),
-            },
-        )
+        # Controllers are brought up and let go in this node's executor, which can take long.
+        self._supervision = SupervisionNode(self)
+        self._serve_stop('stop', 'stopped by ~/stop', estop=False)
+        self._serve_stop('estop', 'emergency stop by ~/estop', estop=True)
+
+    def _serve_stop(self, name: str, reason: str, estop: bool) -> None:
+        answer = self._answer(name, lambda operation: operation.stop(reason, estop))
+        self._supervision.serve(name, answer)
 
     def _serve(self, name: str, action: Callable[[Supervisor], None]) -> None:
         self.create_service(Trigger, f'~/{name}', self._answer(name, action))
@@ -158,7 +157,7 @@ class ControlNode(LifecycleNode):
 
         def configure() -> None:
             config, own = self.options.parse()
-            self.session = ControlSession(self, config, own, self._loop_ended)
+            self.session = ControlSession(self, self._supervision, config, own, self._loop_ended)
             self.options.attach(self.session.operation, self._swapped)
 
         return self._attempt('configure', configure)
@@ -265,7 +264,7 @@ class ControlNode(LifecycleNode):
 
     def destroy_node(self) -> None:
         """Serve no more and remove everything."""
-        self._stops.close()
+        self._supervision.close()
         super().destroy_node()
 
 

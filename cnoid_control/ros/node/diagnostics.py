@@ -118,7 +118,7 @@ class NodeDiagnostics:
         session = self._session()
         if session is None or not session.is_active:
             return {}
-        return {**session.monitor.statistics.summary(), 'state_age': session.hardware.state_age}
+        return {**session.statistics.summary(), 'state_age': session.hardware.state_age}
 
     def collect(self) -> list[DiagnosticStatus]:
         """The present statuses."""
@@ -135,7 +135,7 @@ class NodeDiagnostics:
         ]
 
     def _loop(self, session: ControlSession) -> DiagnosticStatus:
-        statistics = session.monitor.statistics
+        statistics = session.statistics
         numbers = statistics.summary()
         ticks, bad = self._before
         self._before = (statistics.ticks, statistics.late + statistics.lost)

@@ -7,13 +7,16 @@ from typing import TextIO
 
 from rclpy.node import Node
 
-from cnoid_control.ros.node.command_monitor import CommandMonitor
+from cnoid_control.ros.node.command_echo import CommandEcho
+from cnoid_control.ros.node.endpoint_watch import EndpointWatch
 from cnoid_control.ros.node.log import NodeLog
+from cnoid_control.ros.node.loop_statistics import LoopStatistics
 from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.node.robot_model import find_robot
 from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.robot.hardware import RobotCallbacks, Ros2ControlHardware
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.runtime.build import LoopReports, make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -33,12 +36,14 @@ class ControlSession:
         limiter: the limits.
         loop: the loop; `loop.host` are the controllers that have the robot.
         runner: the loop's thread.
+        statistics: how regularly the loop ticks.
         operation: what can be asked of the controllers while it runs.
     """
 
     def __init__(
         self,
         node: Node,
+        supervision: SupervisionNode,
         config: RunConfig,
         parameters: NodeParameters,
         ended: Callable[[], None],
@@ -47,6 +52,7 @@ class ControlSession:
 
         Args:
             node: the node.
+            supervision: the node beside it, which calls and hears controller_manager.
             config: the configuration of the run.
             parameters: the node's own options.
             ended: called in the loop's thread when that ends without having been asked to.
@@ -65,10 +71,11 @@ class ControlSession:
             config.hardware['ros2_control'],
             config.time_step,
             node,
+            supervision,
             given.devices,
             RobotCallbacks(
                 warn=self.log.often,
-                while_waiting=lambda: self.monitor.beat(),
+                while_waiting=lambda: self._echo.repeat(),
                 is_stopped=lambda: self.safe_state.is_estop,
                 effort_limits=lambda: (self.limiter.limits.u_lower, self.limiter.limits.u_upper),
             ),
@@ -91,10 +98,10 @@ class ControlSession:
             self.hardware.close()
             self.log.finish()
             raise
-        self.monitor = CommandMonitor(node, self.hardware, self.watchdog)
-        self.runner = SessionLoop(
-            self.loop, self.hardware, self.monitor.after_tick, self._leave, ended
-        )
+        self.statistics = LoopStatistics(config.time_step)
+        self._echo = CommandEcho(node, self.hardware)
+        self._endpoints = EndpointWatch(node, self.hardware, self.watchdog, supervision)
+        self.runner = SessionLoop(self.loop, self.hardware, self._after_tick, self._leave, ended)
         swapper = HotSwap(self.loop, parameters.swap_blend_time, given.safe_state)
         self.operation = Supervisor(config, self.loop, self.hardware, self.runner, swapper)
         for note in self.limiter.limits.notes:
@@ -149,7 +156,7 @@ class ControlSession:
         self.loop.failure = None
         self.loop.finished = False
         self.loop.start_watchdog()
-        self.monitor.start()
+        self._endpoints.start()
         self._is_activated = True
         self.runner.start()
 
@@ -157,16 +164,25 @@ class ControlSession:
         """Have the loop leave the robot safe and end; at once, from any thread."""
         self.runner.halt()
 
+    def _after_tick(self, duration: float) -> None:
+        """Publish the commands and note the duration [s] of a tick; in the loop's thread."""
+        hardware = self.hardware
+        self._echo.publish()
+        if hardware.is_fresh:
+            self.statistics.tick(hardware.arrival, duration, hardware.dt)
+            self.watchdog.tick_took(duration, hardware.time_step)
+        self._endpoints.after_tick()
+
     def _leave(self) -> None:
         """Leave the robot safe, and say that this is the end; in the loop's thread."""
         self.hardware.send_safe_command()
-        self.monitor.end()
+        self._echo.end()
 
     def deactivate(self) -> None:
         """End the loop, stop the controllers, leave the robot safe."""
         self._is_activated = False
         self.runner.stop()
-        self.monitor.stop()
+        self._endpoints.stop()
         self.watchdog.stop()
         self._is_initialized = False
         self.loop.abort_transition()
@@ -174,7 +190,7 @@ class ControlSession:
             # Before stop() of the controllers, which may take its time; and again, for a
             # controller may keep the loop's thread.
             self._leave()
-            self.monitor.flush()
+            self._echo.flush()
             self.hardware.deactivate()
         finally:
             self.loop.host.stop()
@@ -187,7 +203,8 @@ class ControlSession:
             self.loop.host.stop()
             self.loop.host.unconfigure()
         finally:
-            self.monitor.close()
+            self._endpoints.stop()
+            self._echo.close()
             self.hardware.close()
             self.log.finish()
 

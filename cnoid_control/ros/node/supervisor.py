@@ -127,6 +127,7 @@ class Supervisor:
         # The loop's thread may be held up by a controller: whoever ticks takes it.
         deadline = time.monotonic() + STOP_TIMEOUT
         while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
+            self._demand_active()
             if time.monotonic() > deadline:
                 raise RosError(f'no tick was taken in {STOP_TIMEOUT:g} s')
             time.sleep(STOP_POLL)

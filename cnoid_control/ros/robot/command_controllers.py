@@ -15,12 +15,13 @@ from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
-from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.parameters import (
     CommandParameters,
     Ros2ControlParameters,
     default_commands,
 )
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
 # Time between two looks for subscriptions [s].
 READER_POLL = 0.01
@@ -56,7 +57,7 @@ class CommandControllers:
         body: Body,
         parameters: Ros2ControlParameters,
         time_step: float,
-        caller: ServiceCaller,
+        supervision: SupervisionNode,
     ) -> None:
         """Take the command controllers of the configuration.
 
@@ -65,7 +66,7 @@ class CommandControllers:
             body: the robot.
             parameters: options, with the command controllers.
             time_step: period of a tick [s].
-            caller: calls the services of controller_manager.
+            supervision: calls the services of controller_manager.
         """
         self.manager: ControllerManager | None = None
         self._options = parameters.commands or default_commands()
@@ -73,7 +74,7 @@ class CommandControllers:
         self._body = body
         self._parameters = parameters
         self._time_step = time_step
-        self._caller = caller
+        self._supervision = supervision
         self._publishers: dict[str, JointCommandPublisher] = {}
         # Publishers to controllers that have other joints now.
         self._outdated: list[JointCommandPublisher] = []
@@ -149,7 +150,7 @@ class CommandControllers:
         name = self._parameters.controller_manager
         if self.manager is not None or not name:
             return
-        manager = ControllerManager(name, self._caller)
+        manager = ControllerManager(name, self._supervision)
         if not manager.is_there(self._patience):
             raise RobotError(
                 f'no {name!r} found within {self._patience:g} s; start it, or set '

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
-
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 
 from cnoid_control.ros.exceptions import (
     MissingInterfaces,
@@ -17,76 +12,7 @@ from cnoid_control.ros.exceptions import (
     ServiceUnavailable,
     UnusableController,
 )
-
-# Time between looks whether a service that was called is still there [s].
-LOOK_AGAIN = 0.1
-
-
-class ServiceCaller:
-    """Calls services through a hidden node of its own and waits for the answers.
-
-    The node of the robot may be busy with the very transition that calls: its executor cannot
-    take the answer then. One call at a time; the loop thread never calls.
-    """
-
-    def __init__(self, name: str, namespace: str, context: Context) -> None:
-        """Make the node, named after the one that calls."""
-        self._node = Node(
-            f'_{name}_calls',
-            namespace=namespace,
-            context=context,
-            start_parameter_services=False,
-            enable_rosout=False,
-            use_global_arguments=False,
-        )
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self._node)
-        self._clients: dict[str, Any] = {}
-        self._lock = threading.Lock()
-
-    def is_there(self, kind: type, name: str, timeout: float) -> bool:
-        """Whether somebody serves it within the time-out [s]."""
-        with self._lock:
-            return bool(self._client(kind, name).wait_for_service(timeout_sec=timeout))
-
-    def call(self, kind: type, name: str, request: Any, timeout: float) -> Any:
-        """Answer to a request.
-
-        Raises:
-            ServiceUnavailable: nobody serves it or there was no answer within the time-out [s],
-                or it disappeared in the meantime.
-        """
-        with self._lock:
-            client = self._client(kind, name)
-            if not client.wait_for_service(timeout_sec=timeout):
-                raise ServiceUnavailable(name, 'nobody serves it', timeout)
-            future = client.call_async(request)
-            deadline = time.monotonic() + timeout
-            while not future.done():
-                left = deadline - time.monotonic()
-                if not client.service_is_ready():
-                    client.remove_pending_request(future)
-                    raise ServiceUnavailable(name, 'it disappeared without an answer')
-                if left <= 0.0:
-                    client.remove_pending_request(future)
-                    raise ServiceUnavailable(name, 'there was no answer', timeout)
-                # Not until the future is done: that leaves work behind for the next call, which
-                # leaves more, and so on.
-                self._executor.spin_once(timeout_sec=min(left, LOOK_AGAIN))
-            return future.result()
-
-    def _client(self, kind: type, name: str) -> Any:
-        if name not in self._clients:
-            self._clients[name] = self._node.create_client(kind, name)
-        return self._clients[name]
-
-    def close(self) -> None:
-        """Remove the node."""
-        with self._lock:
-            self._executor.remove_node(self._node)
-            self._executor.shutdown()
-            self._node.destroy_node()
-
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
 # How long a manager that may not be there is looked for [s].
 PRESENCE_TIMEOUT = 2.0
@@ -103,12 +29,20 @@ class ControllerManager:
         deactivated: names of those that were deactivated from here, or are about to be.
     """
 
-    def __init__(self, name: str, caller: ServiceCaller, timeout: float = SERVICE_TIMEOUT) -> None:
-        """Talk to the manager of that relative or absolute name."""
+    def __init__(
+        self, name: str, supervision: SupervisionNode, timeout: float = SERVICE_TIMEOUT
+    ) -> None:
+        """Use a manager.
+
+        Args:
+            name: its name, relative or absolute.
+            supervision: calls its services.
+            timeout: longest wait for an answer [s].
+        """
         self.activated: list[str] = []
         self.deactivated: set[str] = set()
         self._name = name
-        self._caller = caller
+        self._supervision = supervision
         self._timeout = timeout
 
     def is_there(self, timeout: float = PRESENCE_TIMEOUT) -> bool:
@@ -118,7 +52,7 @@ class ControllerManager:
             MissingInterfaces: controller_manager_msgs is not installed.
         """
         services = _services()
-        return self._caller.is_there(
+        return self._supervision.is_there(
             services.ListControllers, f'{self._name}/list_controllers', timeout
         )
 
@@ -132,7 +66,7 @@ class ControllerManager:
             ServiceUnavailable: the manager did not answer.
         """
         services = _services()
-        answer = self._caller.call(
+        answer = self._supervision.call(
             services.ListControllers,
             f'{self._name}/list_controllers',
             services.ListControllers.Request(),
@@ -163,7 +97,7 @@ class ControllerManager:
         """Whether a controller can be asked for its joints within the time-out [s]."""
         from rcl_interfaces.srv import GetParameters
 
-        return self._caller.is_there(GetParameters, _parameters_of(controller), timeout)
+        return self._supervision.is_there(GetParameters, _parameters_of(controller), timeout)
 
     def joints(self, controller: str) -> list[str]:
         """The joints of a controller in its own order.
@@ -175,7 +109,7 @@ class ControllerManager:
         from rcl_interfaces.srv import GetParameters
 
         request = GetParameters.Request(names=['joints'])
-        answer = self._caller.call(
+        answer = self._supervision.call(
             GetParameters, _parameters_of(controller), request, self._timeout
         )
         joints = [name for value in answer.values for name in value.string_array_value]
@@ -220,7 +154,7 @@ class ControllerManager:
             MissingInterfaces: controller_manager_msgs is not installed.
         """
         services = _services()
-        return self._caller.is_there(
+        return self._supervision.is_there(
             services.SwitchController, f'{self._name}/switch_controller', timeout
         )
 
@@ -241,7 +175,7 @@ class ControllerManager:
         request.timeout.sec = int(self._timeout)
         # Before it is done: whoever sees the change must know that it was meant.
         self.deactivated |= set(deactivate)
-        answer = self._caller.call(
+        answer = self._supervision.call(
             services.SwitchController,
             f'{self._name}/switch_controller',
             request,

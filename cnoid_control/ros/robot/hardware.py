@@ -18,7 +18,6 @@ from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
-from cnoid_control.ros.robot.controller_manager import ServiceCaller
 from cnoid_control.ros.robot.device_readers import (
     LOCK_STEP_QOS,
     STATE_QOS,
@@ -34,6 +33,7 @@ from cnoid_control.ros.robot.joint_states import (
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot.resolved_io import ResolvedIO, resolve_io
 from cnoid_control.ros.robot.shutdown_publisher import ShutdownPublisher
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.robot.switch_hold import SwitchHold
 from cnoid_control.runtime.safety.safe_command import write_final_command
 
@@ -107,6 +107,7 @@ class Ros2ControlHardware(Hardware):
         parameters: Ros2ControlParameters,
         time_step: float,
         node: Node,
+        supervision: SupervisionNode,
         device_topics: dict[str, str] | None = None,
         callbacks: RobotCallbacks | None = None,
     ) -> None:
@@ -117,6 +118,7 @@ class Ros2ControlHardware(Hardware):
             parameters: its options.
             time_step: period of a tick [s].
             node: node that subscribes and publishes.
+            supervision: calls controller_manager.
             device_topics: topics of the devices by name.
             callbacks: what the owner wants to know and to be asked.
         """
@@ -143,9 +145,8 @@ class Ros2ControlHardware(Hardware):
         self.is_halted = False
         self._callbacks = callbacks or RobotCallbacks()
         self._warn = self._callbacks.warn or self._log_warning
-        self._caller = ServiceCaller(node.get_name(), node.get_namespace(), node.context)
         self.command_controllers = CommandControllers(
-            node, body, parameters, time_step, self._caller
+            node, body, parameters, time_step, supervision
         )
         self._shutdown_publisher = ShutdownPublisher(node, parameters.controller_manager)
         # What was in use before, and what `prepare` has found.
@@ -521,11 +522,7 @@ class Ros2ControlHardware(Hardware):
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
             steps.append(self._source.subscription.close)
-        steps += [
-            self.command_controllers.close,
-            self._shutdown_publisher.close,
-            self._caller.close,
-        ]
+        steps += [self.command_controllers.close, self._shutdown_publisher.close]
         for step in steps:
             try:
                 step()

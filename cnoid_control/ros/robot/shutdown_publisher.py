@@ -14,7 +14,8 @@ from rclpy.node import Node
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
 from cnoid_control.ros.robot.command_publisher import CommandPublisher, JointCommandPublisher
-from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.robot.controller_manager import ControllerManager
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
 # Longest wait for the command controllers to be discovered [s].
 DISCOVERY_TIMEOUT = 5.0
@@ -60,7 +61,7 @@ class ShutdownPublisher:
         context = Context()
         rclpy.init(context=context, domain_id=self._domain)
         self._node = Node(
-            f'_{self._name}_last',
+            f'_{self._name}_shutdown',
             namespace=self._namespace,
             context=context,
             use_global_arguments=False,
@@ -107,13 +108,13 @@ class ShutdownPublisher:
         return publisher.flush(FLUSH_TIMEOUT)
 
     def _release(self, node: Node, names: list[str]) -> None:
-        caller = ServiceCaller(self._name, self._namespace, node.context)
+        supervision = SupervisionNode(node, self._name)
         try:
-            ControllerManager(self._manager, caller).switch([], names)
+            ControllerManager(self._manager, supervision).switch([], names)
         except CnoidControlError as error:
             node.get_logger().error(f'cannot deactivate {", ".join(names)}: {error}')
         finally:
-            caller.close()
+            supervision.close()
 
     def close(self) -> None:
         """Remove the node and its context."""

@@ -10,6 +10,7 @@ from rclpy.signals import SignalHandlerOptions
 from cnoid_control.body import Body
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import avoid_shared_memory
 
 
@@ -39,7 +40,10 @@ class StandaloneHardware(Ros2ControlHardware):
         # Ctrl-C ends the run; the context must live until the robot was left safe.
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._own_node = Node('cnoid_control', context=self._context)
-        super().__init__(body, parameters, time_step, self._own_node, device_topics)
+        self._supervision = SupervisionNode(self._own_node)
+        super().__init__(
+            body, parameters, time_step, self._own_node, self._supervision, device_topics
+        )
         try:
             self.connect()
         except Exception:
@@ -49,6 +53,7 @@ class StandaloneHardware(Ros2ControlHardware):
     def close(self) -> None:
         """Leave the robot safe, and ROS too."""
         super().close()
+        self._supervision.close()
         if self._context.ok():
             self.node.destroy_node()
             rclpy.try_shutdown(context=self._context)

@@ -12,7 +12,7 @@ from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros.exceptions import ServiceUnavailable
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
-from cnoid_control.ros.robot.controller_manager import ControllerManager, ServiceCaller
+from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.parameters import CommandParameters
 from cnoid_control.ros.robot.shutdown_publisher import ShutdownPublisher
 
@@ -84,12 +84,11 @@ def test_the_second_way_is_opened_anew_where_it_is_lost_as_well(rig, sender, cha
     resort.close()
 
 
-def test_a_manager_that_has_gone_is_not_waited_for(rig, ros_context):
+def test_a_manager_that_has_gone_is_not_waited_for(rig):
     """Controllers are given back at once, or not at all."""
     ManagerNode(rig, {'effort_controller': ('inactive', ['shoulder', 'elbow'], 'effort')})
-    caller = ServiceCaller('tester', '/', ros_context)
     # A test that would wait for so long is not passed.
-    manager = ControllerManager('controller_manager', caller, timeout=3600.0)
+    manager = ControllerManager('controller_manager', rig.supervision, timeout=3600.0)
     manager.use(['effort_controller'])
     assert manager.activated == ['effort_controller']
     for service in list(rig.robot.services):
@@ -98,4 +97,3 @@ def test_a_manager_that_has_gone_is_not_waited_for(rig, ros_context):
     rig.wait(lambda: not manager.is_there(0.0))
     with pytest.raises(ServiceUnavailable, match="'controller_manager': it disappeared"):
         manager.release()
-    caller.close()

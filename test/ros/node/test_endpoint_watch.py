@@ -8,11 +8,11 @@ from robot_rig import QOS, RobotRig
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from cnoid_control.ros.node import command_monitor
-from cnoid_control.ros.node.command_monitor import CommandMonitor
+from cnoid_control.ros.node import endpoint_watch
+from cnoid_control.ros.node.endpoint_watch import EndpointWatch
 
 
-class Guard:
+class FakeWatchdog:
     """Takes down what is reported to it."""
 
     def __init__(self):
@@ -44,70 +44,70 @@ def rig(ros_context):
 
 
 @pytest.fixture
-def guard():
+def watchdog():
     """Return what is reported to."""
-    return Guard()
+    return FakeWatchdog()
 
 
 @pytest.fixture
-def monitor(rig, guard):
-    """Return the monitor of an open robot."""
+def endpoints(rig, watchdog):
+    """Return the watch on the topics of an open robot."""
     hardware = rig.hardware()
     rig.open(hardware)
-    made = CommandMonitor(rig.node, hardware, guard)
+    made = EndpointWatch(rig.node, hardware, watchdog, rig.supervision)
     yield made
-    made.close()
+    made.stop()
 
 
 @pytest.fixture
-def watch(rig, guard, monitor):
-    """Return a function that has the monitor look, and tells what is wrong."""
+def check(rig, watchdog, endpoints):
+    """Return a function that has it check, and tells what is wrong."""
 
     def look(publishers):
         rig.wait(lambda: rig.node.count_publishers('joint_states') == publishers)
-        guard.trips.clear()
-        monitor._look()
-        return guard.trips
+        watchdog.trips.clear()
+        endpoints._check()
+        return watchdog.trips
 
     return look
 
 
-def test_states_of_two_nodes_are_not_safe(rig, watch):
+def test_states_of_two_nodes_are_not_safe(rig, check):
     """Another node that publishes joint states is noticed."""
-    assert watch(1) == []
+    assert check(1) == []
     rig.node.create_publisher(JointState, 'joint_states', QOS)
-    assert watch(2) == [('/joint_states', 2)]
+    assert check(2) == [('/joint_states', 2)]
 
 
 def test_a_broadcaster_in_place_of_a_dead_one_is_no_second_one(
-    rig, watch, ros_context, monkeypatch
+    rig, check, ros_context, monkeypatch
 ):
     """One of the same name may be what the middleware has not given up yet, but not for ever."""
     again = Node('robot', context=ros_context, enable_rosout=False)
     again.create_publisher(JointState, 'joint_states', QOS)
-    assert watch(2) == []
-    monkeypatch.setattr(command_monitor, 'LEASE', 0.0)
-    assert len(watch(2)) == 1
+    assert check(2) == []
+    monkeypatch.setattr(endpoint_watch, 'LEASE', 0.0)
+    assert len(check(2)) == 1
     again.destroy_node()
-    assert watch(1) == []
+    assert check(1) == []
 
 
-def test_the_loop_looks_itself_while_nobody_receives_the_commands(rig, guard, monitor):
+def test_the_loop_looks_itself_while_nobody_receives_the_commands(rig, watchdog, endpoints):
     """In each tick, so that the time without a reader ends when it is over; not otherwise."""
-    monitor._look()
-    assert guard.heard == [False]
-    monitor.after_tick(0.0)
-    monitor.after_tick(0.0)
-    assert guard.heard == [False] * 3
-    channel = monitor._hardware.command_publishers[0]
+    endpoints._check()
+    assert watchdog.heard == [False]
+    endpoints.after_tick()
+    endpoints.after_tick()
+    assert watchdog.heard == [False] * 3
+    channel = endpoints._hardware.command_publishers[0]
     rig.robot.create_subscription(Float64MultiArray, channel.topic, print, 1)
     rig.wait(lambda: channel.reader_count > 0)
-    monitor.after_tick(0.0)
-    monitor.after_tick(0.0)
-    assert guard.heard == [False] * 3 + [True]
+    endpoints.after_tick()
+    endpoints.after_tick()
+    assert watchdog.heard == [False] * 3 + [True]
 
 
-def test_it_looks_while_the_executor_is_busy(rig, guard, monitor):
+def test_it_looks_while_the_executor_is_busy(rig, watchdog, endpoints):
     """Controllers that are brought up in the node's executor do not make it blind."""
     busy, free = threading.Event(), threading.Event()
 
@@ -117,27 +117,27 @@ def test_it_looks_while_the_executor_is_busy(rig, guard, monitor):
 
     rig.node.create_timer(0.001, work)
     assert busy.wait(20.0)
-    monitor.start()
-    seen = len(guard.heard)
-    rig.wait(lambda: len(guard.heard) > seen)
+    endpoints.start()
+    seen = len(watchdog.heard)
+    rig.wait(lambda: len(watchdog.heard) > seen)
     assert not free.is_set()
     free.set()
 
 
-def test_a_watch_that_fails_does_not_end_unnoticed(rig, guard, monitor):
+def test_a_watch_that_fails_does_not_end_unnoticed(rig, watchdog, endpoints):
     """The robot is stopped: nobody would see any more what the watch is for."""
-    guard.subscribers_found = lambda receive: None if receive else 1 / 0
-    guard.trip = lambda *words: guard.trips.append(words)
-    monitor.start()
-    rig.wait(lambda: guard.trips)
-    assert guard.trips[0][:2] == ('topics', 'safe')
-    assert 'ZeroDivisionError' in guard.trips[0][2]
+    watchdog.subscribers_found = lambda receive: None if receive else 1 / 0
+    watchdog.trip = lambda *words: watchdog.trips.append(words)
+    endpoints.start()
+    rig.wait(lambda: watchdog.trips)
+    assert watchdog.trips[0][:2] == ('topics', 'safe')
+    assert 'ZeroDivisionError' in watchdog.trips[0][2]
 
 
-def test_a_manager_that_ends_together_with_the_node_is_no_somebody_else(guard, monitor):
+def test_a_manager_that_ends_together_with_the_node_is_no_somebody_else(watchdog, endpoints):
     """Once the robot is about to be let go, controllers that go inactive are no alarm."""
-    monitor._active({'effort_controller': 'inactive'})
-    assert guard.lost == ['effort_controller']
-    monitor._hardware.halt()
-    monitor._active({'effort_controller': 'inactive'})
-    assert guard.lost == ['effort_controller']
+    endpoints._check_activity({'effort_controller': 'inactive'})
+    assert watchdog.lost == ['effort_controller']
+    endpoints._hardware.halt()
+    endpoints._check_activity({'effort_controller': 'inactive'})
+    assert watchdog.lost == ['effort_controller']

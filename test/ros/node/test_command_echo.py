@@ -1,0 +1,45 @@
+"""Commands as joint states on `~/joint_commands`."""
+
+import pytest
+from robot_rig import QOS, RobotRig
+from sensor_msgs.msg import JointState
+
+from cnoid_control.ros.node.command_echo import CommandEcho
+
+
+@pytest.fixture
+def rig(ros_context):
+    """Return a robot made of topics."""
+    made = RobotRig(ros_context)
+    yield made
+    made.close()
+
+
+def test_commands_have_the_stamp_of_their_state_and_end_with_an_empty_message(rig):
+    """Between two ticks the last commands are repeated, not those that are being computed."""
+    received = []
+    rig.robot.create_subscription(JointState, 'cnoid_control/joint_commands', received.append, QOS)
+    hardware = rig.hardware()
+    rig.open(hardware)
+    body = hardware.body
+    echo = CommandEcho(rig.node, hardware)
+    rig.wait(lambda: rig.robot.count_publishers('cnoid_control/joint_commands') == 1)
+    rig.wait(lambda: echo._publisher.reader_count == 1)
+    body.q_target[:], body.dq_target[:], body.u[:] = (1.0, 2.0), (3.0, 4.0), (5.0, 6.0)
+    echo.publish()
+    body.u[:] = 7.0
+    echo.repeat()
+    echo.end()
+    echo.flush()
+    rig.wait(lambda: len(received) == 3)
+    first, again, last = received
+    assert list(first.name) == ['shoulder', 'elbow']
+    assert [list(one) for one in (first.position, first.velocity, first.effort)] == [
+        [1.0, 2.0],
+        [3.0, 4.0],
+        [5.0, 6.0],
+    ]
+    assert first.header.stamp.sec * 10**9 + first.header.stamp.nanosec == hardware.stamp
+    assert again == first
+    assert not last.name
+    echo.close()
