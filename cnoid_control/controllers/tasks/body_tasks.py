@@ -6,8 +6,9 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Link
+from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
-from cnoid_control.controllers.tasks.target import PoseTarget, Target
+from cnoid_control.controllers.tasks.target import PoseTarget, Target, fixed
 from cnoid_control.controllers.tasks.task import BodyTask, GenericTask
 
 
@@ -46,7 +47,7 @@ class BodyPositionTask(BodyTask):
         if was_set:
             self.target.set(goal)
 
-    def compute_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+    def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """Velocity towards the target."""
         goal = self.target.step(dt)
         pose = kinematics.placement(self.link)
@@ -100,7 +101,7 @@ class BodyVelocityTask(BodyTask):
         super().__init__(name, link, reference)
         self.target = Target(name, 6)
 
-    def compute_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+    def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """Velocity of the target."""
         output = self.target.step(dt)
         self.error = self._selection * (self.target.input - output)
@@ -133,7 +134,6 @@ class LookAtTask(GenericTask):
 
     Attributes:
         link: link that looks.
-        axis: unit axis that looks, in the link frame, shape (3,).
         gain: [1/s].
     """
 
@@ -143,15 +143,27 @@ class LookAtTask(GenericTask):
         """Make a task; the axis is x where not given."""
         super().__init__(name, 2)
         self.link = link
-        self.axis = np.array([1.0, 0.0, 0.0]) if axis is None else np.asarray(axis, dtype=float)
-        self.axis = self.axis / np.linalg.norm(self.axis)
+        self.axis = np.array([1.0, 0.0, 0.0]) if axis is None else axis
         self.gain = gain
         self.target = Target(name, 3)
+
+    @property
+    def axis(self) -> np.ndarray:
+        """Unit axis that looks, in the link frame, shape (3,)."""
+        return self._axis
+
+    @axis.setter
+    def axis(self, value: np.ndarray) -> None:
+        array = np.array(value, dtype=float)
+        length = float(np.linalg.norm(array))
+        if array.shape != (3,) or not 0.0 < length < np.inf:
+            raise wrong_target(f'{self.name}.axis', value, 'an axis of three numbers')
+        self._axis = fixed(array / length)
         # Two unit vectors across the axis and each other.
-        helper = np.eye(3)[np.argmin(np.abs(self.axis))]
-        first = np.cross(self.axis, helper)
+        helper = np.eye(3)[np.argmin(np.abs(self._axis))]
+        first = np.cross(self._axis, helper)
         first /= np.linalg.norm(first)
-        self._across = np.stack([first, np.cross(self.axis, first)])
+        self._across = np.stack([first, np.cross(self._axis, first)])
 
     def on_enable(self, kinematics: TaskKinematics) -> None:
         """Start the way to the target from a point one metre ahead of the axis."""

@@ -270,8 +270,8 @@ class TaskFactory:
             task = kind(name, self.link(parameters.link, name))  # type: ignore[arg-type]
         else:
             task = kind(name)  # type: ignore[call-arg]
-        task.target.interpolator = make_interpolator(parameters.interpolator)
-        task.target.reset(task.target.input)
+        if task.target is not None:
+            task.target.interpolator = make_interpolator(parameters.interpolator)
         self.apply_task(task, parameters)
         if parameters.target:
             task.target.set(pose_or_vector(task, parameters.target))
@@ -298,7 +298,7 @@ class TaskFactory:
             TaskError: a value cannot be used.
         """
         if old.interpolator != new.interpolator:
-            task.target.replace_interpolator(make_interpolator(new.interpolator))
+            task.target.interpolator = make_interpolator(new.interpolator)
         if old.target != new.target and new.target:
             task.target.set(pose_or_vector(task, new.target))
         if task.shaper is None and any(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from cnoid_control.body import Link
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
-from cnoid_control.controllers.tasks.exceptions import wrong_target
+from cnoid_control.controllers.tasks.exceptions import TaskError, wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
 from cnoid_control.controllers.tasks.task import one_row_a_joint
 
@@ -20,32 +20,79 @@ if TYPE_CHECKING:
 
 
 class Constraint(Element):
-    """Base of all constraints: lower <= rows(velocities) <= upper.
+    """Base of all constraints: what slows a motion down.
 
     `update` is called once a tick while the constraint is enabled (and, for a subconstraint, its
-    parent is). The `sum` solver slows the whole motion down by `factor`; the `qp` solver keeps
-    the bounds exactly.
-
-    Attributes:
-        lower, upper: bounds at the last update, one a row.
-        scaling_factor: factor in [0, 1] that the constraint allowed at the last tick.
+    parent is), then `compute` with the velocity that is wanted. The smallest factor of all
+    constraints scales the whole motion; its direction stays. Constraints that are bounds, derived
+    from JointConstraint or RowConstraint, are kept exactly by the `qp` solver instead.
     """
 
     element_kind = 'constraint'
+    family: ClassVar[str] = 'generic'
 
     def __init__(self, name: str) -> None:
         """Make a constraint that is not on a controller yet."""
         super().__init__(name)
-        self.lower = np.zeros(0)
-        self.upper = np.zeros(0)
-        self.scaling_factor = 1.0
+        # None until it is asked for, where the solver did not need it.
+        self._scaling_factor: float | None = 1.0
 
     def on_enable(self, kinematics: TaskKinematics) -> None:
         """Get ready: called when the constraint is added or enabled again."""
 
-    @abc.abstractmethod
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
-        """Refresh the bounds from the state of now."""
+        """Refresh what the constraint needs from the state of now."""
+
+    @abc.abstractmethod
+    def compute_scaling_factor(self, kinematics: TaskKinematics, velocity: np.ndarray) -> float:
+        """Largest factor on a velocity of the unknowns that is allowed.
+
+        It may lie outside [0, 1]: the controller clamps it. Which unknown is which joint says
+        `kinematics.unknowns`.
+        """
+
+    def compute(self, kinematics: TaskKinematics, velocity: np.ndarray) -> float:
+        """Factor in [0, 1] on a velocity of the unknowns.
+
+        Raises:
+            TaskError: the constraint gives none.
+        """
+        raw = self.compute_scaling_factor(kinematics, velocity)
+        # Written so that NaN, which compares false with everything, is refused too.
+        if not isinstance(raw, (int, float, np.number)) or not (raw <= 0.0 or raw > 0.0):
+            raise TaskError(f'constraint {self.name!r}: a scaling factor expected, got {raw!r}')
+        self._scaling_factor = min(max(float(raw), 0.0), 1.0)
+        return self._scaling_factor
+
+    @property
+    def scaling_factor(self) -> float:
+        """Factor in [0, 1] that this constraint alone allowed at the last tick.
+
+        1 while it is not active. Where the `qp` solver keeps it as a bound, it is the part of
+        what the tasks wanted that lies within the bound.
+        """
+        if self._scaling_factor is None:
+            assert self.controller is not None  # Only a controller forgets the factor.
+            return self.compute(self.controller.kinematics, self.controller.desired_velocity)
+        return self._scaling_factor
+
+    def forget_factor(self, active: bool) -> None:
+        """Begin a tick; for the controller."""
+        self._scaling_factor = None if active else 1.0
+
+
+class BoundConstraint(Constraint):
+    """Base of the constraints lower <= values(velocity) <= upper.
+
+    Attributes:
+        lower, upper: bounds at the last update, one a row.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Make a constraint without rows."""
+        super().__init__(name)
+        self.lower = np.zeros(0)
+        self.upper = np.zeros(0)
 
     @abc.abstractmethod
     def values(self, kinematics: TaskKinematics, velocity: np.ndarray) -> np.ndarray:
@@ -55,20 +102,21 @@ class Constraint(Element):
     def row_names(self) -> list[str]:
         """What each row is about, for reports."""
 
-    def factor(self, kinematics: TaskKinematics, velocity: np.ndarray) -> float:
-        """Largest factor on the velocity that keeps the bounds; may lie outside [0, 1].
+    def compute_scaling_factor(self, kinematics: TaskKinematics, velocity: np.ndarray) -> float:
+        """Largest factor on the velocity that keeps the bounds.
 
-        A quantity that does not move limits nothing, even where its bound is zero.
+        A quantity that does not move limits nothing, even where its bound is zero. A factor can
+        only slow down: bounds that exclude rest count as rest.
         """
         values = self.values(kinematics, velocity)
-        bound = np.where(values > 0.0, self.upper, -self.lower)
+        bound = np.maximum(np.where(values > 0.0, self.upper, -self.lower), 0.0)
         moving = values != 0.0
         if not moving.any():
             return float('inf')
         return float(np.min(bound[moving] / np.abs(values[moving])))
 
 
-class JointConstraint(Constraint):
+class JointConstraint(BoundConstraint):
     """Base of the constraints of a joint group: each row bounds the velocity of one joint.
 
     Attributes:
@@ -82,10 +130,15 @@ class JointConstraint(Constraint):
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a constraint for a joint group."""
         super().__init__(name)
-        self.joint_group = one_row_a_joint(joint_group, name)
+        self._joint_group = one_row_a_joint(joint_group, name)
         self.unknowns: slice | np.ndarray = np.zeros(0, dtype=int)
         self.rows = np.zeros(0, dtype=int)
         self.slots = np.zeros(0, dtype=int)
+
+    @property
+    def joint_group(self) -> JointGroup:
+        """The joints."""
+        return self._joint_group
 
     def on_enable(self, kinematics: TaskKinematics) -> None:
         """Find the group's joints among the unknowns."""
@@ -114,7 +167,7 @@ class JointConstraint(Constraint):
         return [self.joint_group.joints[row].joint_name for row in self.rows]
 
 
-class RowConstraint(Constraint):
+class RowConstraint(BoundConstraint):
     """Base of the constraints on quantities that depend linearly on all unknowns."""
 
     @abc.abstractmethod
@@ -124,6 +177,21 @@ class RowConstraint(Constraint):
     def values(self, kinematics: TaskKinematics, velocity: np.ndarray) -> np.ndarray:
         """Matrix times velocity."""
         return self.matrix(kinematics) @ velocity
+
+
+def is_kept_exactly(constraint: Constraint) -> bool:
+    """Whether the bounds of a constraint can be rows of a quadratic program."""
+    if isinstance(constraint, JointConstraint):
+        return type(constraint).values is JointConstraint.values
+    return isinstance(constraint, RowConstraint) and (
+        type(constraint).values is RowConstraint.values
+    )
+
+
+def is_scaled(constraint: Constraint) -> bool:
+    """Whether a constraint says something by its factor that its bounds do not say."""
+    own = type(constraint).compute_scaling_factor is not BoundConstraint.compute_scaling_factor
+    return own or not is_kept_exactly(constraint)
 
 
 # Decelerations from here on are none: parameter files know no infinity.
@@ -198,27 +266,18 @@ class JointVelocityConstraint(JointConstraint):
         if np.isnan(array).any():
             raise wrong_target(f'{self.name}.max_velocity', value, 'numbers')
         self._max_velocity = array
-        self._set_bounds()
-
-    def on_enable(self, kinematics: TaskKinematics) -> None:
-        """Find the joints and their maxima."""
-        super().on_enable(kinematics)
-        self._set_bounds()
-
-    def _set_bounds(self) -> None:
-        self.upper = np.maximum(self._max_velocity[self.rows], 0.0)
-        self.lower = -self.upper
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """The bounds are the maxima, both ways, whatever the state."""
-        del kinematics, dt
+        self.upper = np.maximum(self._max_velocity[self.rows], 0.0)
+        self.lower = -self.upper
 
 
 class JointAccelerationConstraint(JointConstraint):
     """|dq - previous dq| <= max_acceleration dt for each joint of a group.
 
-    The `sum` solver has one factor for all joints and can only slow down; there the bounds are
-    widened to contain rest, and the constraint limits speeding up only.
+    The `sum` solver has one factor for all joints and can only slow down; there the constraint
+    limits speeding up only.
     """
 
     def __init__(self, name: str, joint_group: JointGroup) -> None:
@@ -245,12 +304,6 @@ class JointAccelerationConstraint(JointConstraint):
         change = self._max_acceleration[self.rows] * dt
         self.upper = last + change
         self.lower = last - change
-
-    def factor(self, kinematics: TaskKinematics, velocity: np.ndarray) -> float:
-        """Factor of the bounds widened to contain rest."""
-        self.upper = np.maximum(self.upper, 0.0)
-        self.lower = np.minimum(self.lower, 0.0)
-        return super().factor(kinematics, velocity)
 
 
 AXES = ('x', 'y', 'z', 'wx', 'wy', 'wz')

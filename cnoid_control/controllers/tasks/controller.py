@@ -131,7 +131,8 @@ class TasksController(SimpleController):
             motion = make_motion(task, part.motion)
             if motion is not None:
                 self._motions.append(motion)
-            self._inputs.append(make_input(io, task, part, self.factory))
+            if task.target is not None:
+                self._inputs.append(make_input(io, task, part, self.factory))
         self._slots = self.tasks.kinematics.joint_slots
         self._ticks = 0
         self._report: dict[str, Any] = {}
@@ -183,7 +184,11 @@ class TasksController(SimpleController):
             TaskError: a value does not fit its task or constraint.
         """
         self._check_change(old, new)
-        targets = [(task.target, task.target.input.copy()) for task in self.tasks.all_tasks()]
+        targets = [
+            (task.target, task.target.input)
+            for task in self.tasks.all_tasks()
+            if task.target is not None
+        ]
         try:
             self._change(old, new)
         except Exception:

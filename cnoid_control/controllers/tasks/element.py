@@ -6,7 +6,12 @@ import abc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from cnoid_control.controllers.tasks.exceptions import duplicate_task, foreign_task, unknown_task
+from cnoid_control.controllers.tasks.exceptions import (
+    TaskError,
+    duplicate_task,
+    foreign_task,
+    unknown_task,
+)
 
 if TYPE_CHECKING:
     from cnoid_control.controllers.tasks.task_solver import TaskSolver
@@ -22,6 +27,7 @@ class Element(abc.ABC):
     Attributes:
         name: name, unique where it was added.
         controller: controller that it belongs to; None before it was added.
+        parent: task or constraint that it is a part of; None for none.
         parts: subtasks or subconstraints by name.
     """
 
@@ -32,6 +38,7 @@ class Element(abc.ABC):
         """Make an enabled element without parts."""
         self.name = name
         self.controller: TaskSolver | None = None
+        self.parent: Element | None = None
         self.parts: dict[str, Element] = {}
         self._enabled = True
         # Set whenever the element should start anew from the state of now.
@@ -59,13 +66,22 @@ class Element(abc.ABC):
         """Add a subtask to a task, or a subconstraint to a constraint.
 
         Raises:
-            TaskError: it is on another controller, or a part has that name.
+            TaskError: it is of the other kind, is on a controller or part of something already,
+                or a part has that name.
         """
-        if element.controller not in (None, self.controller):
+        if element.element_kind != self.element_kind:
+            raise TaskError(
+                f'{element.element_kind} {element.name!r} cannot be part of the '
+                f'{self.element_kind} {self.name!r}'
+            )
+        if element.controller is not None or element.parent is not None:
             raise foreign_task(self.element_kind, element.name)
+        if self in element.everything():
+            raise TaskError(f'{self.element_kind} {element.name!r} cannot be part of itself')
         if element.name in self.parts:
             raise duplicate_task(f'sub{self.element_kind}', element.name)
         self.parts[element.name] = element
+        element.parent = self
         for part in element.everything():
             part.controller = self.controller
             part.restart = True
@@ -81,6 +97,7 @@ class Element(abc.ABC):
         if name not in self.parts:
             raise unknown_task(f'sub{self.element_kind}', name, self.parts)
         element = self.parts.pop(name)
+        element.parent = None
         for part in element.everything():
             part.controller = None
         self._changed()

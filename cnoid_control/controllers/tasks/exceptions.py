@@ -27,8 +27,11 @@ def duplicate_task(kind: str, name: str) -> TaskError:
 
 
 def foreign_task(kind: str, name: str) -> TaskError:
-    """The error about a task or constraint that was made for another controller."""
-    return TaskError(f'{kind} {name!r} belongs to another controller')
+    """The error about a task or constraint that is in use somewhere already."""
+    return TaskError(
+        f'{kind} {name!r} belongs to another controller, {kind} or place of this one; remove it '
+        'there first'
+    )
 
 
 def wrong_target(name: str, value: object, expected: str) -> TaskError:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cnoid_control.controllers.tasks.exceptions import unknown_type
 from cnoid_control.interpolation import smoothstep
-from cnoid_control.parameters import not_allowed, parameter
+from cnoid_control.parameters import not_allowed, parameter, unknown_option
 
 
 class Interpolator(abc.ABC):
@@ -20,7 +20,10 @@ class Interpolator(abc.ABC):
     Attributes:
         output: value now, shape (size,).
         goal: value that was asked for, shape (size,).
+        velocity: first derivative of the output now, where the interpolator keeps account of it.
     """
+
+    velocity: np.ndarray | None = None
 
     def __init__(self) -> None:
         """Make an interpolator that has no value yet; `reset` gives it one."""
@@ -31,14 +34,17 @@ class Interpolator(abc.ABC):
         """Jump to a value and stay there."""
         self.output = np.array(value, dtype=float)
         self.goal = self.output.copy()
-        self._restart()
+        self.replan()
 
     def set_goal(self, goal: np.ndarray) -> None:
         """Go to another value from now on."""
         self.goal = np.array(goal, dtype=float)
-        self._restart()
+        self.replan()
 
-    def _restart(self) -> None:  # noqa: B027 - most interpolators have nothing to plan
+    def take_motion(self, velocity: np.ndarray | None) -> None:  # noqa: B027 - few have inertia
+        """Go on from a velocity of the output, where the interpolator can; after `reset`."""
+
+    def replan(self) -> None:  # noqa: B027 - most interpolators have nothing to plan
         """Plan anew from `output` to `goal`."""
 
     @abc.abstractmethod
@@ -92,30 +98,42 @@ class RateLimiter(Interpolator):
 
 
 class TimedInterpolator(Interpolator):
-    """Reaches each goal in the same time, all elements together, by a polynomial blend.
-
-    Attributes:
-        duration: time from a new goal to its being reached [s].
-    """
+    """Reaches each goal in the same time, all elements together, by a polynomial blend."""
 
     def __init__(self, degree: int, duration: float) -> None:
         """Choose the shape (degree 1, 3 or 5) and the time [s]."""
         super().__init__()
+        self._degree = degree
+        self._start = self.output
+        self.duration = duration
+
+    @property
+    def degree(self) -> int:
+        """Shape of the blend: 1, 3 or 5."""
+        return self._degree
+
+    @property
+    def duration(self) -> float:
+        """Time to a goal [s]; another one counts from now on, from the output of now."""
+        return self._duration
+
+    @duration.setter
+    def duration(self, duration: float) -> None:
         if not duration > 0.0:
             raise not_allowed('duration', duration, 'it must be > 0')
-        self.degree = degree
-        self.duration = duration
+        self._duration = duration
         self._start = self.output
-        self._elapsed = math.inf
+        self._elapsed = 0.0
 
-    def _restart(self) -> None:
+    def replan(self) -> None:
+        """Begin the blend at the output of now."""
         self._start = self.output
         self._elapsed = 0.0
 
     def step(self, dt: float) -> np.ndarray:
         """Advance along the blend."""
         self._elapsed += dt
-        blend = polynomial(self._elapsed / self.duration, self.degree)
+        blend = polynomial(self._elapsed / self._duration, self._degree)
         self.output = self._start + blend * (self.goal - self._start)
         return self.output
 
@@ -124,8 +142,7 @@ class ConstrainedInterpolator(TimedInterpolator):
     """Polynomial blend as fast as limits on the first and second derivative allow.
 
     Attributes:
-        max_velocity: limit of the first derivative of each element, > 0.
-        max_acceleration: limit of the second derivative; infinite for none.
+        limits: the limits in force.
     """
 
     def __init__(
@@ -136,31 +153,59 @@ class ConstrainedInterpolator(TimedInterpolator):
     ) -> None:
         """Choose the shape (degree 3 or 5) and the limits, scalars or one value an element."""
         super().__init__(degree, 1.0)
-        self.max_velocity = np.asarray(max_velocity, dtype=float)
-        self.max_acceleration = np.asarray(max_acceleration, dtype=float)
-        for name in ('max_velocity', 'max_acceleration'):
-            if not np.all(getattr(self, name) > 0.0):
-                raise not_allowed(name, getattr(self, name), 'it must be > 0')
+        self.limits = Limits(max_velocity, max_acceleration)
 
-    def _restart(self) -> None:
-        super()._restart()
+    def set_limits(self, **limits: float | np.ndarray) -> None:
+        """Keep to other limits from now on, starting at the output of now."""
+        self.limits = self.limits.replace(**limits)
+        self.replan()
+
+    def replan(self) -> None:
+        """Find the shortest duration that keeps the limits."""
         distance = np.abs(self.goal - self.output)
-        if not distance.size:
-            return
-        by_velocity = float(np.max(distance * PEAK_SLOPE[self.degree] / self.max_velocity))
-        by_acceleration = math.sqrt(
-            float(np.max(distance * PEAK_CURVATURE[self.degree] / self.max_acceleration))
-        )
-        self.duration = max(by_velocity, by_acceleration, 1e-9)
+        duration = 1e-9
+        if distance.size:
+            slopes = distance * PEAK_SLOPE[self._degree] / self.limits.max_velocity
+            curvatures = distance * PEAK_CURVATURE[self._degree] / self.limits.max_acceleration
+            duration = max(float(np.max(slopes)), math.sqrt(float(np.max(curvatures))), duration)
+        self.duration = duration
+
+
+class Limits:
+    """Limits of the derivatives, scalars or one value an element, all > 0; infinite for none."""
+
+    def __init__(
+        self,
+        max_velocity: float | np.ndarray,
+        max_acceleration: float | np.ndarray = math.inf,
+        max_jerk: float | np.ndarray = math.inf,
+    ) -> None:
+        """Check them."""
+        self.max_velocity = np.array(max_velocity, dtype=float)
+        self.max_acceleration = np.array(max_acceleration, dtype=float)
+        self.max_jerk = np.array(max_jerk, dtype=float)
+        for name, limit in vars(self).items():
+            limit.flags.writeable = False
+            if not np.all(limit > 0.0):
+                raise not_allowed(name, limit.tolist(), 'it must be > 0')
+
+    def replace(self, **limits: float | np.ndarray) -> Limits:
+        """Limits with some of them changed."""
+        for name in limits:
+            if name not in vars(self):
+                raise unknown_option(name, vars(self))
+        return Limits(**{**vars(self), **limits})
 
 
 class TimeOptimalInterpolator(Interpolator):
     """Online trajectory generation by ruckig; a new goal is taken over from the running motion.
 
     Attributes:
-        max_velocity, max_acceleration, max_jerk: limits of each element's derivatives, > 0.
+        limits: the limits in force.
         velocity: first derivative of the output now.
     """
+
+    velocity: np.ndarray
 
     def __init__(
         self,
@@ -170,16 +215,15 @@ class TimeOptimalInterpolator(Interpolator):
     ) -> None:
         """Set the limits, scalars or one value an element."""
         super().__init__()
-        self.limits = {
-            'max_velocity': np.asarray(max_velocity, dtype=float),
-            'max_acceleration': np.asarray(max_acceleration, dtype=float),
-            'max_jerk': np.asarray(max_jerk, dtype=float),
-        }
-        for name, limit in self.limits.items():
-            if not np.all(limit > 0.0):
-                raise not_allowed(name, limit, 'it must be > 0')
+        self.limits = Limits(max_velocity, max_acceleration, max_jerk)
         self.velocity = np.zeros(0)
         self._plan: Any = None
+
+    def set_limits(self, **limits: float | np.ndarray) -> None:
+        """Keep to other limits from now on, starting from the motion of now."""
+        self.limits = self.limits.replace(**limits)
+        if self._plan is not None:
+            self.replan()
 
     def reset(self, value: np.ndarray) -> None:
         """Jump to a value and stand still there."""
@@ -187,7 +231,14 @@ class TimeOptimalInterpolator(Interpolator):
         self._acceleration = np.zeros(len(value))
         super().reset(value)
 
-    def _restart(self) -> None:
+    def take_motion(self, velocity: np.ndarray | None) -> None:
+        """Go on from a velocity of the output, as far as the limits allow it."""
+        if velocity is not None and len(velocity) == len(self.output):
+            limit = self.limits.max_velocity
+            self.velocity = np.clip(velocity, -limit, limit)
+
+    def replan(self) -> None:
+        """Plan from the motion of now to rest at the goal."""
         import ruckig
 
         size = len(self.goal)
@@ -196,7 +247,7 @@ class TimeOptimalInterpolator(Interpolator):
         problem.current_velocity = self.velocity.tolist()
         problem.current_acceleration = self._acceleration.tolist()
         problem.target_position = self.goal.tolist()
-        for name, limit in self.limits.items():
+        for name, limit in vars(self.limits).items():
             setattr(problem, name, np.broadcast_to(limit, (size,)).tolist())
         plan = ruckig.Trajectory(size)
         result = ruckig.Ruckig(size).calculate(problem, plan)
@@ -240,7 +291,8 @@ class WeightedInterpolator(Interpolator):
             raise not_allowed('weight', value, 'it must lie in ]0, 1]')
         self._weight = value
 
-    def _restart(self) -> None:
+    def replan(self) -> None:
+        """Blend from the output of now."""
         self._start = self.output
 
     def step(self, dt: float) -> np.ndarray:
@@ -323,6 +375,7 @@ __all__ = [
     'IdentityInterpolator',
     'Interpolator',
     'InterpolatorParameters',
+    'Limits',
     'RateLimiter',
     'TimeOptimalInterpolator',
     'TimedInterpolator',

@@ -35,10 +35,10 @@ class JointPositionTask(JointTask):
         if was_set:
             self.target.set(goal)
 
-    def update(self, kinematics: TaskKinematics, dt: float) -> None:
-        """Ask for a velocity towards the target."""
+    def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Velocity towards the target."""
         self.error = self._selection * (self.target.step(dt) - self.positions(kinematics))
-        self.velocity = self.gain * self.error + self._selection * self.feedforward
+        return self.gain * self.error + self.feedforward
 
 
 class PostureTask(JointPositionTask):
@@ -51,7 +51,7 @@ class PostureTask(JointPositionTask):
 
 
 class DampingTask(JointTask):
-    """Keep joints still as far as no other task moves them."""
+    """Keep joints still as far as no other task moves them; it has no target."""
 
     wants_velocity = True
 
@@ -59,11 +59,11 @@ class DampingTask(JointTask):
         """Make a damping task of little weight."""
         super().__init__(name, joint_group)
         self.weight = 1e-3
-        self.target = Target(name, self.size)
 
-    def update(self, kinematics: TaskKinematics, dt: float) -> None:
-        """Ask for rest, always."""
-        del kinematics, dt  # Rest is rest, whatever the state.
+    def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Rest, whatever the state."""
+        del kinematics, dt
+        return np.zeros(self.size)
 
 
 class JointVelocityTask(JointTask):
@@ -76,7 +76,8 @@ class JointVelocityTask(JointTask):
         super().__init__(name, joint_group)
         self.target = Target(name, self.size)
 
-    def update(self, kinematics: TaskKinematics, dt: float) -> None:
-        """Ask for the selected part of the target."""
-        self.velocity = self._selection * self.target.step(dt)
-        self.error = self._selection * (self.target.input - self.target.output)
+    def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Velocity of the target."""
+        output = self.target.step(dt)
+        self.error = self._selection * (self.target.input - output)
+        return output

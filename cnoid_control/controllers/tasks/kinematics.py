@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body, Link
+from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.kinematic_tree import ROOT_NV
+
+# Singular values below the threshold are damped in inverses, by up to the damping.
+THRESHOLD = 0.02
+DAMPING = 0.05
 
 WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 LOCAL = pin.ReferenceFrame.LOCAL
+
+
+@dataclass(frozen=True)
+class JointMap:
+    """A matrix between the velocities of joints and of a body, and the joints that it is about.
+
+    Attributes:
+        linear_transform: the matrix; of a Jacobian shape (6, joints.dofs), of its inverse
+            (joints.dofs, 6). World axes, linear before angular.
+        joints: the joints.
+    """
+
+    linear_transform: np.ndarray
+    joints: JointGroup
+
+    def inverse(self, threshold: float = THRESHOLD, damping: float = DAMPING) -> JointMap:
+        """Pseudo-inverse over the same joints; arguments as for `pseudo_inverse`."""
+        return JointMap(pseudo_inverse(self.linear_transform, threshold, damping), self.joints)
 
 
 class TaskKinematics:
@@ -25,6 +50,8 @@ class TaskKinematics:
         num_unknowns: number of unknowns.
         root_unknowns: 6 where the velocity of the root is an unknown, else 0.
         joint_slots: row in the body's joint arrays of each unknown behind the root's.
+        unknowns: the unknowns as a joint group: the root where it may move, then the controlled
+            joints. `unknowns.selection_matrix_to(group) @ velocity` gives those of a group.
     """
 
     def __init__(self, body: Body, joints: list[Link], moving_root: bool) -> None:
@@ -58,6 +85,22 @@ class TaskKinematics:
                 tree.mimic_slots, tree.mimicked_slots, tree.mimic_multipliers, strict=True
             )
         ]
+        self._column_of_slot = column_of_slot
+        link_of_slot = {
+            tree.joint_slots[link.index]: link
+            for link in body.links
+            if tree.joint_slots[link.index] >= 0
+        }
+        self._leader_of_slot = {
+            int(mimic): link_of_slot[int(leader)]
+            for mimic, leader in zip(tree.mimic_slots, tree.mimicked_slots, strict=True)
+        }
+        moves = bool(self.root_unknowns) and not body.is_fixed_root
+        self._roots = [body.root_link] if moves else []
+        self.unknowns = JointGroup(
+            'unknowns', self._roots + [link_of_slot[int(slot)] for slot in self.joint_slots]
+        )
+        self._paths: dict[int, tuple[JointGroup, np.ndarray]] = {}
         self._cache: dict[object, np.ndarray] = {}
 
     def update(self) -> None:
@@ -69,6 +112,53 @@ class TaskKinematics:
     def unknown(self, joint: Link) -> int | None:
         """Index of a joint's velocity among the unknowns; None where it is not controlled."""
         return self._unknown_of_slot.get(self.body.tree.joint_slots[joint.index])
+
+    def get_body_jacobian(self, body: Link | str) -> JointMap:
+        """Jacobian of a link's origin over the joints between it and the world, world axes.
+
+        Joints that are not controlled are among them; the root is where it may move. A joint
+        that mimics another is stood for by that one.
+
+        Args:
+            body: the link or its name.
+        """
+        link = self._link(body)
+        if link.index not in self._paths:
+            self._paths[link.index] = self._path(link)
+        joints, columns = self._paths[link.index]
+        return JointMap(self.full_jacobian(link)[:, columns], joints)
+
+    def _path(self, link: Link) -> tuple[JointGroup, np.ndarray]:
+        slots = self.body.tree.joint_slots
+        joints: dict[int, Link] = {}
+        place: Link | None = link
+        while place is not None:
+            slot = slots[place.index]
+            if slot >= 0:
+                leader = self._leader_of_slot.get(slot, place)
+                joints[slots[leader.index]] = leader
+            place = place.parent
+        columns = [self._column_of_slot[slot] for slot in joints][::-1]
+        group = JointGroup(f'path to {link.name}', [*self._roots, *list(joints.values())[::-1]])
+        root_columns = range(ROOT_NV if self._roots else 0)
+        return group, np.array([*root_columns, *columns], dtype=int)
+
+    def get_transformation(self, from_: Link | str, to: Link | str) -> pin.SE3:
+        """Pose of one frame in another: it takes what is given in the first to the second.
+
+        Velocities of a link's origin are only rotated: `rotate(T.rotation, velocity)`.
+
+        Args:
+            from_: a link or its name, or 'world'.
+            to: likewise.
+        """
+        return self._frame(to).actInv(self._frame(from_))
+
+    def _frame(self, frame: Link | str) -> pin.SE3:
+        return pin.SE3.Identity() if frame == 'world' else self.placement(self._link(frame))
+
+    def _link(self, link: Link | str) -> Link:
+        return self.body.link(link) if isinstance(link, str) else link
 
     def full_jacobian(self, link: Link) -> np.ndarray:
         """Jacobian of a link's origin over all of pinocchio's columns, world axes.
@@ -139,6 +229,28 @@ class TaskKinematics:
     def rotation(self, link: Link | None) -> np.ndarray | None:
         """Axes of a reference link in the world; None for the world itself."""
         return None if link is None else self.placement(link).rotation
+
+
+def pseudo_inverse(
+    matrix: np.ndarray, threshold: float = THRESHOLD, damping: float = DAMPING
+) -> np.ndarray:
+    """Damped pseudo-inverse; the exact one where no singular value is below the threshold.
+
+    Args:
+        matrix: what to invert.
+        threshold: singular value s below which damping sets in; 0 for none.
+        damping: s counts as s / (s^2 + d^2), d growing from 0 at the threshold to this at s = 0.
+    """
+    if matrix.size == 0:
+        return matrix.T
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    near = values < threshold
+    ratio = np.divide(values, threshold, out=np.ones_like(values), where=near)
+    damped = np.where(near, damping**2 * (1.0 - ratio**2), 0.0)
+    # Values that are zero but for rounding stand for directions that do not exist.
+    exists = values > 1e-10 * max(values[0], 1e-300)
+    inverse = np.divide(values, values**2 + damped, out=np.zeros_like(values), where=exists)
+    return (right.T * inverse) @ left.T
 
 
 def rotate(rotation: np.ndarray | None, value: np.ndarray) -> np.ndarray:

@@ -6,10 +6,14 @@ import daqp
 import numpy as np
 
 from cnoid_control.controllers.tasks.constraints import (
+    BoundConstraint,
     Constraint,
     JointConstraint,
     RowConstraint,
+    is_kept_exactly,
+    is_scaled,
 )
+from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution
 from cnoid_control.controllers.tasks.task import Task
@@ -19,13 +23,17 @@ OPTIMAL = 1
 # daqp's stand-in for no bound; it takes infinities too, but not in differences.
 UNBOUNDED = 1e30
 
+# Constraints with bounds, and where these are among all bounds.
+Owners = list[tuple[BoundConstraint, slice | np.ndarray]]
+
 
 class QpSolver:
     """Solves one quadratic program a priority, highest priority (lowest number) first.
 
     In each level the weighted squared residuals of its tasks are minimised under all constraints;
     what the levels above have reached is kept exactly. Rows that a task's selection leaves out
-    are free. The velocity of the root is an unknown where the root is free.
+    are free. The velocity of the root is an unknown where the root is free. Constraints that are
+    no bounds scale the result: the smallest of their factors slows the whole motion down.
 
     Attributes:
         damping: weight of the squared velocities themselves, which decides what no task does.
@@ -46,6 +54,7 @@ class QpSolver:
         """Solve all levels that can be solved."""
         size = kinematics.num_unknowns
         lower, upper, matrix, owners = _collect_bounds(kinematics, constraints)
+        scaling = [constraint for constraint in constraints if is_scaled(constraint)]
         kept: np.ndarray | None = None
         velocity: np.ndarray | None = None
         result = ControllerResult.SOLUTION_FOUND
@@ -69,9 +78,16 @@ class QpSolver:
             if level != levels[-1]:
                 kept = self._keep(kept, rows)
         assert velocity is not None  # There is at least one level.
+        factors = [constraint.compute(kinematics, velocity) for constraint in scaling]
+        factor = min(factors, default=1.0)
+        if factor < 1.0:
+            velocity = factor * velocity
 
         def find_active() -> ActiveRows:
-            return _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
+            active = _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
+            if factor < 1.0:
+                active.append((scaling[factors.index(factor)], []))
+            return active
 
         return Solution(result, velocity, find_active=find_active)
 
@@ -115,17 +131,19 @@ def _lm_damping(tasks: list[Task]) -> float:
 
 def _collect_bounds(
     kinematics: TaskKinematics, constraints: list[Constraint]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[tuple[Constraint, slice | np.ndarray]]]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Owners]:
     """Bounds on the unknowns, then on rows; and which constraint set which."""
     size = kinematics.num_unknowns
     lower = np.full(size, -UNBOUNDED)
     upper = np.full(size, UNBOUNDED)
-    owners: list[tuple[Constraint, slice | np.ndarray]] = []
+    owners: Owners = []
     blocks: list[np.ndarray] = []
     lowers: list[np.ndarray] = []
     uppers: list[np.ndarray] = []
     start = size
     for constraint in constraints:
+        if not is_kept_exactly(constraint):
+            continue
         if isinstance(constraint, JointConstraint):
             index = constraint.unknowns
             if isinstance(index, slice):
@@ -137,6 +155,7 @@ def _collect_bounds(
             owners.append((constraint, index))
         elif isinstance(constraint, RowConstraint):
             rows = constraint.matrix(kinematics)
+            _check_rows(constraint, rows, size)
             blocks.append(rows)
             lowers.append(np.maximum(constraint.lower, -UNBOUNDED))
             uppers.append(np.minimum(constraint.upper, UNBOUNDED))
@@ -151,6 +170,20 @@ def _collect_bounds(
     if blocks:
         lower, upper = np.concatenate([lower, *lowers]), np.concatenate([upper, *uppers])
     return lower, upper, matrix, owners
+
+
+def _check_rows(constraint: RowConstraint, rows: np.ndarray, size: int) -> None:
+    """Refuse rows and bounds that do not fit, or of which no motion can be said to keep them."""
+    bounds = (constraint.lower, constraint.upper)
+    shapes = [rows.shape, *(bound.shape for bound in bounds)]
+    if shapes != [(len(rows), size), (len(rows),), (len(rows),)]:
+        raise TaskError(
+            f'constraint {constraint.name!r}: a matrix of {size} columns with one lower and one '
+            f'upper bound a row expected, got shapes {shapes}'
+        )
+    # Sums are quicker than a look at every element, and hold a NaN if an element does.
+    if np.isnan(rows.sum()) or np.isnan(bounds[0].sum()) or np.isnan(bounds[1].sum()):
+        raise TaskError(f'constraint {constraint.name!r}: its rows or bounds are not numbers')
 
 
 def _solve_level(
@@ -178,7 +211,7 @@ def _solve_level(
 
 
 def _find_active(
-    owners: list[tuple[Constraint, slice | np.ndarray]],
+    owners: Owners,
     multipliers: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
@@ -187,7 +220,7 @@ def _find_active(
     leaning = multipliers > 1e-9
     if not leaning.any():
         return []
-    active = []
+    active: ActiveRows = []
     for constraint, index in owners:
         # Several constraints may bound one unknown: only the tightest holds it.
         own = (constraint.lower >= lower[index]) | (constraint.upper <= upper[index])

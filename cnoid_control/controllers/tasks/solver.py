@@ -55,15 +55,17 @@ class Solution:
         velocity: of the unknowns, shape (unknowns,).
         desired: what the tasks alone would have given, before constraints; None where that was
             not computed.
-        factor: part of the desired velocity that the constraints allow, in [0, 1].
-        find_active: finds the constraints that held the motion back, with the rows that did; it
-            is asked only when somebody wants to know.
+        factor: part of the desired velocity that the constraints allow, in [0, 1]; None where
+            the velocity is no multiple of the desired one.
+        find_active: finds the constraints that held the motion back, with the rows that did (none
+            for one that scales the motion as a whole); it is asked only when somebody wants to
+            know.
     """
 
     result: ControllerResult
     velocity: np.ndarray
     desired: np.ndarray | None = None
-    factor: float = 1.0
+    factor: float | None = None
     find_active: Callable[[], ActiveRows] | None = None
 
     @cached_property

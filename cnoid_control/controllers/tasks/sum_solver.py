@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from cnoid_control.body.kinematic_tree import ROOT_NV
-from cnoid_control.controllers.tasks.constraints import Constraint
-from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.body_tasks import BodyScrewTask
+from cnoid_control.controllers.tasks.constraints import BoundConstraint, Constraint
+from cnoid_control.controllers.tasks.kinematics import (
+    DAMPING,
+    THRESHOLD,
+    TaskKinematics,
+    pseudo_inverse,
+)
 from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task
+
+# Rows of tasks that are inverted over all joints between the world and their link.
+LINK_ROWS = (BodyTask.jacobian, BodyScrewTask.jacobian)
 
 
 class SumSolver:
@@ -29,7 +37,7 @@ class SumSolver:
 
     moves_root = False
 
-    def __init__(self, threshold: float = 0.02, damping: float = 0.05) -> None:
+    def __init__(self, threshold: float = THRESHOLD, damping: float = DAMPING) -> None:
         """Set the handling of singularities."""
         self.threshold = threshold
         self.damping = damping
@@ -41,15 +49,16 @@ class SumSolver:
         desired = self.desired(kinematics, tasks)
         factor, tightest = 1.0, None
         for constraint in constraints:
-            raw = constraint.factor(kinematics, desired)
-            constraint.scaling_factor = min(max(raw, 0.0), 1.0)
-            if constraint.scaling_factor < factor:
-                factor, tightest = constraint.scaling_factor, constraint
+            allowed = constraint.compute(kinematics, desired)
+            if allowed < factor:
+                factor, tightest = allowed, constraint
         velocity = factor * desired
 
         def find_active() -> ActiveRows:
             if tightest is None:
                 return []
+            if not isinstance(tightest, BoundConstraint):
+                return [(tightest, [])]
             values = tightest.values(kinematics, velocity)
             bounds = np.where(values > 0.0, tightest.upper, tightest.lower)
             moving = tightest.values(kinematics, desired) != 0.0
@@ -61,32 +70,22 @@ class SumSolver:
         """Sum of what the tasks ask for."""
         total = np.zeros(kinematics.num_unknowns)
         for task in tasks:
-            if isinstance(task, JointTask):
+            # Rows of a task's own are inverted over the unknowns, whatever it derives from.
+            rows = type(task).jacobian
+            if rows is JointTask.jacobian:
                 total += task.jacobian(kinematics).T @ task.velocity
-            elif isinstance(task, BodyTask):
+            elif isinstance(task, BodyTask) and rows in LINK_ROWS:
                 total += self._body_velocity(kinematics, task)
             else:
                 total += self.pseudo_inverse(task.jacobian(kinematics)) @ task.velocity
         return total
 
     def _body_velocity(self, kinematics: TaskKinematics, task: BodyTask) -> np.ndarray:
-        jacobian = kinematics.full_jacobian(task.link)[:, ROOT_NV:]
-        path = np.flatnonzero(jacobian.any(axis=0))
-        velocity = np.zeros(jacobian.shape[1] + ROOT_NV)
-        velocity[ROOT_NV + path] = (
-            self.pseudo_inverse(jacobian[:, path]) @ task.last_velocity_in_world
-        )
-        return velocity[kinematics.columns]
+        jacobian = kinematics.get_body_jacobian(task.link)
+        inverse = jacobian.inverse(self.threshold, self.damping)
+        mapping = kinematics.unknowns.selection_matrix_from(inverse.joints)
+        return mapping @ (inverse.linear_transform @ task.last_velocity_in_world)
 
     def pseudo_inverse(self, matrix: np.ndarray) -> np.ndarray:
-        """Damped pseudo-inverse; the exact one where no singular value is below the threshold."""
-        if matrix.size == 0:
-            return matrix.T
-        left, values, right = np.linalg.svd(matrix, full_matrices=False)
-        near = values < self.threshold
-        ratio = np.divide(values, self.threshold, out=np.ones_like(values), where=near)
-        damping = np.where(near, self.damping**2 * (1.0 - ratio**2), 0.0)
-        # Values that are zero but for rounding stand for directions that do not exist.
-        exists = values > 1e-10 * max(values[0], 1e-300)
-        inverse = np.divide(values, values**2 + damping, out=np.zeros_like(values), where=exists)
-        return (right.T * inverse) @ left.T
+        """Damped pseudo-inverse of any matrix."""
+        return pseudo_inverse(matrix, self.threshold, self.damping)

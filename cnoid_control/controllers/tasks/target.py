@@ -11,23 +11,45 @@ from cnoid_control.controllers.tasks.interpolators import IdentityInterpolator, 
 IDENTITY = np.eye(3)
 
 
+def fixed(array: np.ndarray) -> np.ndarray:
+    """The array, made so that a change of an element is refused: it would have no effect."""
+    array.flags.writeable = False
+    return array
+
+
 class Target:
     """A vector target.
 
     Attributes:
         name: name of the task, for messages.
         size: number of elements.
-        input: what was asked for, shape (size,).
-        interpolator: how the output goes to the input.
         is_set: whether anything was asked for since the last reset.
+        output: what counts now, shape (size,).
     """
 
     def __init__(self, name: str, size: int, interpolator: Interpolator | None = None) -> None:
         """Start at zero."""
         self.name = name
         self.size = size
-        self.interpolator = interpolator or IdentityInterpolator()
+        self._interpolator = interpolator or IdentityInterpolator()
         self.reset(np.zeros(size))
+
+    @property
+    def input(self) -> np.ndarray:
+        """What was asked for, shape (size,); ask for something else by `set`."""
+        return self._input
+
+    @property
+    def interpolator(self) -> Interpolator:
+        """How the output goes to the input; another one goes on from the present output."""
+        return self._interpolator
+
+    @interpolator.setter
+    def interpolator(self, interpolator: Interpolator) -> None:
+        interpolator.reset(self.output)
+        interpolator.take_motion(self._interpolator.velocity)
+        interpolator.set_goal(self._input)
+        self._interpolator = interpolator
 
     def set(self, value: np.ndarray) -> None:
         """Ask for a value.
@@ -38,26 +60,20 @@ class Target:
         array = np.array(value, dtype=float)
         if array.shape != (self.size,) or not np.isfinite(array).all():
             raise wrong_target(self.name, value, f'{self.size} finite numbers')
-        self.input = array
+        self._input = fixed(array)
         self.is_set = True
-        self.interpolator.set_goal(array)
-
-    def replace_interpolator(self, interpolator: Interpolator) -> None:
-        """Go on from the present output by another interpolator."""
-        interpolator.reset(self.output)
-        interpolator.set_goal(self.input)
-        self.interpolator = interpolator
+        self._interpolator.set_goal(array)
 
     def reset(self, value: np.ndarray) -> None:
         """Put input and output to a value, with no motion between."""
-        self.input = np.array(value, dtype=float)
+        self._input = fixed(np.array(value, dtype=float))
         self.is_set = False
-        self.interpolator.reset(self.input)
-        self.output = self.interpolator.output
+        self._interpolator.reset(self._input)
+        self.output = self._interpolator.output
 
     def step(self, dt: float) -> np.ndarray:
         """Refresh the output; called once a tick."""
-        self.output = self.interpolator.step(dt)
+        self.output = self._interpolator.step(dt)
         return self.output
 
 
@@ -65,7 +81,8 @@ class PoseTarget:
     """A pose target; it moves along the screw from where it was to what was asked for.
 
     Attributes:
-        input: pose asked for, shape (4, 4).
+        name: name of the task, for messages.
+        is_set: whether anything was asked for since the last reset.
         output: pose now, as pinocchio's SE3.
         velocity: twist of the output, in the axes of the frame that the pose is given in [m/s,
             rad/s], shape (6,).
@@ -74,8 +91,25 @@ class PoseTarget:
     def __init__(self, name: str, interpolator: Interpolator | None = None) -> None:
         """Start at the identity."""
         self.name = name
-        self.interpolator = interpolator or IdentityInterpolator()
+        self._interpolator = interpolator or IdentityInterpolator()
         self.reset(np.eye(4))
+
+    @property
+    def input(self) -> np.ndarray:
+        """Pose asked for, shape (4, 4); ask for another one by `set`."""
+        return self._input
+
+    @property
+    def interpolator(self) -> Interpolator:
+        """How the output goes to the input; another one goes on from the present output."""
+        return self._interpolator
+
+    @interpolator.setter
+    def interpolator(self, interpolator: Interpolator) -> None:
+        # A way in twist coordinates starts at zero.
+        interpolator.reset(np.zeros(6))
+        self._interpolator = interpolator
+        self._go(self.output)
 
     def set(self, value: np.ndarray) -> None:
         """Ask for a pose.
@@ -89,40 +123,42 @@ class PoseTarget:
         rotation = array[:3, :3]
         if np.abs(rotation @ rotation.T - IDENTITY).max() > 1e-6:
             raise wrong_target(self.name, value, 'a rotation in the upper left (3, 3) block')
-        self.input = array
+        self._input = fixed(array)
         self.is_set = True
         self._goal = pin.SE3(array[:3, :3].copy(), array[:3, 3].copy())
-        self._moves = not isinstance(self.interpolator, IdentityInterpolator)
+        self._go(self.output)
+
+    def _go(self, start: pin.SE3) -> None:
+        """Plan the way from a pose to the goal."""
+        self._moves = not isinstance(self._interpolator, IdentityInterpolator)
         if not self._moves:
             self.output = self._goal
-        else:
-            # The way is straight in the coordinates of the twist from the pose of now.
-            self._start = self.output
-            self.interpolator.reset(np.zeros(6))
-            self.interpolator.set_goal(pin.log6(self._start.actInv(self._goal)).vector)
-
-    def replace_interpolator(self, interpolator: Interpolator) -> None:
-        """Go on from the present output by another interpolator."""
-        was_set = self.is_set
-        self.interpolator = interpolator
-        self.set(self.input)
-        self.is_set = was_set
+            self._twist = np.zeros(6)
+            return
+        # The way is straight in the coordinates of the twist from the pose of now.
+        self._start = start
+        self._interpolator.reset(np.zeros(6))
+        self._interpolator.take_motion(self._twist)
+        self._interpolator.set_goal(pin.log6(start.actInv(self._goal)).vector)
 
     def reset(self, value: np.ndarray) -> None:
         """Put input and output to a pose, with no motion between."""
-        self.input = np.array(value, dtype=float)
+        self._input = fixed(np.array(value, dtype=float))
         self.is_set = False
-        self._goal = pin.SE3(self.input[:3, :3].copy(), self.input[:3, 3].copy())
+        self._goal = pin.SE3(self._input[:3, :3].copy(), self._input[:3, 3].copy())
         self._start = self.output = self._goal
         self._moves = False
         self.velocity = np.zeros(6)
-        self.interpolator.reset(np.zeros(6))
+        # The velocity in the axes of the pose itself.
+        self._twist = np.zeros(6)
+        self._interpolator.reset(np.zeros(6))
 
     def step(self, dt: float) -> pin.SE3:
         """Refresh the output; called once a tick."""
         if self._moves:
             before = self.output
-            self.output = self._start * pin.exp6(self.interpolator.step(dt))
+            self.output = self._start * pin.exp6(self._interpolator.step(dt))
+            self._twist = pin.log6(before.actInv(self.output)).vector / dt
             rotation = before.rotation
             self.velocity[:3] = (self.output.translation - before.translation) / dt
             self.velocity[3:] = rotation @ pin.log3(rotation.T @ self.output.rotation) / dt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import TaskError, wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
+from cnoid_control.controllers.tasks.target import fixed
 
 # Limits from here on are none: parameter files know no infinity.
 NO_LIMIT = 1e9
@@ -84,7 +86,7 @@ def _limit(vector: np.ndarray, largest: float) -> np.ndarray:
 class Task(Element):
     """Base of all tasks.
 
-    A task asks for a velocity of some quantity. `update` is called once a tick while the task is
+    A task asks for a velocity of some quantity. `compute` is called once a tick while the task is
     enabled (and, for a subtask, its parent is); after it `velocity` holds what the task asks for
     and `error` how far the quantity is from its target.
 
@@ -103,22 +105,22 @@ class Task(Element):
     """
 
     element_kind = 'task'
-    # Subclasses have a target of their own type: Target or PoseTarget.
-    target: Any
+    # Subclasses have a target of their own type, Target or PoseTarget, or none.
+    target: Any = None
 
     def __init__(self, name: str, size: int) -> None:
         """Make a task of `size` rows that is not on a controller yet."""
         super().__init__(name)
         self.size = size
         self.priority = 0
-        self._weight = np.ones(size)
+        self._weight = fixed(np.ones(size))
         self.row_scale: np.ndarray | None = None
         self.lm_damping = 0.0
         self.activation = 1.0
         self.shaper: VelocityShaper | None = None
         self.velocity = np.zeros(size)
         self.error = np.zeros(size)
-        self._selection = np.ones(size)
+        self._selection = fixed(np.ones(size))
 
     @property
     def weight(self) -> np.ndarray:
@@ -130,7 +132,7 @@ class Task(Element):
         array = np.array(np.broadcast_to(np.asarray(value, dtype=float), (self.size,)))
         if not np.isfinite(array).all() or (array < 0.0).any():
             raise wrong_target(f'{self.name}.weight', value, 'finite weights >= 0')
-        self._weight = array
+        self._weight = fixed(array)
         self._rescale()
 
     @property
@@ -143,12 +145,37 @@ class Task(Element):
         array = np.array(value, dtype=float)
         if array.shape != (self.size,) or not np.isin(array, (0.0, 1.0)).all():
             raise wrong_target(f'{self.name}.selection', value, f'{self.size} zeros and ones')
-        self._selection = array
+        self._selection = fixed(array)
         self._rescale()
 
     def _rescale(self) -> None:
         scale = np.sqrt(self._weight) * self._selection
         self.row_scale = None if (scale == 1.0).all() else scale
+
+    def compute(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """What the task asks for in this tick, as in `velocity`.
+
+        Raises:
+            TaskError: the task does not say a finite velocity for each of its rows.
+        """
+        if self.restart:
+            self.restart = False
+            self.on_enable(kinematics)
+            if self.shaper is not None:
+                self.shaper.reset()
+        self.update(kinematics, dt)
+        velocity = self.velocity
+        # A sum is quicker than a look at every element, and is not finite if an element is not.
+        if velocity.shape != (self.size,) or not math.isfinite(velocity.sum()):
+            raise TaskError(
+                f'task {self.name!r}: {self.size} finite velocities expected, got {velocity}'
+            )
+        if self.shaper is not None:
+            velocity = self.shaper.shape(velocity, self.error, dt)
+        if self.activation < 1.0:
+            velocity = self.activation * velocity
+        self.velocity = velocity
+        return velocity
 
     @abc.abstractmethod
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
@@ -172,11 +199,29 @@ class JointTask(Task):
     def __init__(self, name: str, joint_group: JointGroup) -> None:
         """Make a task for a joint group."""
         super().__init__(name, joint_group.dofs)
-        self.joint_group = one_row_a_joint(joint_group, name)
+        self._joint_group = one_row_a_joint(joint_group, name)
         self._rows = np.zeros((0, 0))
         self._rows_of: TaskKinematics | None = None
         slots = [joint.body.tree.joint_slots[joint.index] for joint in joint_group.joints]
         self._slots = np.array(slots, dtype=int)
+
+    @property
+    def joint_group(self) -> JointGroup:
+        """The joints."""
+        return self._joint_group
+
+    @property
+    def last_velocity(self) -> np.ndarray:
+        """What was asked for at the last tick [rad/s] or [m/s], shape (size,)."""
+        return self.velocity
+
+    def update(self, kinematics: TaskKinematics, dt: float) -> None:
+        """Refresh what is asked for."""
+        self.velocity = self._selection * self.compute_joint_velocity(kinematics, dt)
+
+    @abc.abstractmethod
+    def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+        """Velocity asked for, one a joint of the group, before the selection, shape (size,)."""
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """Selection of the group's joints; joints that are not controlled have zero rows."""
@@ -226,11 +271,11 @@ class BodyTask(Task):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Refresh what is asked for."""
-        self.velocity = self._selection * self.compute_velocity(kinematics, dt)
+        self.velocity = self._selection * self.compute_body_velocity(kinematics, dt)
         self._axes = kinematics.rotation(self.reference)
 
     @abc.abstractmethod
-    def compute_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
+    def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """Velocity asked for, axes of the reference, before the selection, shape (6,)."""
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:

@@ -13,7 +13,7 @@ import pinocchio as pin
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.signal import Signal
-from cnoid_control.controllers.tasks.constraints import Constraint
+from cnoid_control.controllers.tasks.constraints import BoundConstraint, Constraint
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import (
     duplicate_task,
@@ -87,14 +87,13 @@ class Configuration:
 
 ElementT = TypeVar('ElementT', bound=Element)
 TaskT = TypeVar('TaskT', bound=Task)
+ConstraintT = TypeVar('ConstraintT', bound=Constraint)
 
 
 class TaskSolver(TaskCallbacks):
     """Finds the velocities of a joint group that serve all tasks and keep all constraints.
 
     Attributes:
-        body: body whose state is worked from.
-        joint_group: joints that are controlled.
         period: time between two computations [s].
         controller_outputs: the primary command of the controlled joints.
         velocity: of all unknowns at the last solution; the root's six first where it moves.
@@ -104,6 +103,7 @@ class TaskSolver(TaskCallbacks):
     controller_outputs = StateFlag.JOINT_VELOCITY
     # Own classes of a derived controller, by the kinds that they stand for.
     task_types: ClassVar[Mapping[type[Task], type[Task]]] = {}
+    constraint_types: ClassVar[Mapping[type[Constraint], type[Constraint]]] = {}
 
     def __init__(self, body: Body, joint_group: JointGroup, period: float, solver: Solver) -> None:
         """Make a controller without tasks.
@@ -115,10 +115,10 @@ class TaskSolver(TaskCallbacks):
             solver: how tasks and constraints become velocities.
         """
         super().__init__()
-        self.body = body
-        self.joint_group = joint_group
+        self._body = body
+        self._joint_group = joint_group
         self.period = period
-        self.solver = solver
+        self._solver = solver
         moving_root = solver.moves_root and not body.is_fixed_root
         self.kinematics = TaskKinematics(body, joint_group.joints, moving_root)
         self.velocity = np.zeros(self.kinematics.num_unknowns)
@@ -129,6 +129,26 @@ class TaskSolver(TaskCallbacks):
         self._active_tasks: list[Task] = []
         self._active_constraints: list[Constraint] = []
         self._stale = True
+
+    @property
+    def body(self) -> Body:
+        """Body whose state is worked from."""
+        return self._body
+
+    @property
+    def joint_group(self) -> JointGroup:
+        """Joints that are controlled, in the order that they were given in."""
+        return self._joint_group
+
+    @property
+    def controlled_joints(self) -> JointGroup:
+        """Joints that are controlled, as the elements of the velocities: see `unknowns`."""
+        return self.kinematics.unknowns
+
+    @property
+    def solver(self) -> Solver:
+        """How tasks and constraints become velocities."""
+        return self._solver
 
     # --- what is on it ------------------------------------------------------------------------
 
@@ -156,6 +176,16 @@ class TaskSolver(TaskCallbacks):
             known = [one.__name__ for one in self.task_types]
             raise unknown_type('task', kind.__name__, known)
         return cast(TaskT, self.add_task(concrete(*args, **options)))
+
+    def create_constraint(
+        self, kind: type[ConstraintT], *args: Any, **options: Any
+    ) -> ConstraintT:
+        """Make a constraint of a kind and add it; as `create_task`, with `constraint_types`."""
+        concrete = self.constraint_types.get(kind, kind)
+        if inspect.isabstract(concrete):
+            known = [one.__name__ for one in self.constraint_types]
+            raise unknown_type('constraint', kind.__name__, known)
+        return cast(ConstraintT, self.add_constraint(concrete(*args, **options)))
 
     def add_constraint(self, constraint: Constraint) -> Constraint:
         """Add a constraint; errors as for `add_task`."""
@@ -204,7 +234,7 @@ class TaskSolver(TaskCallbacks):
         return configuration
 
     def _check(self, elements: dict[str, Any], element: Element) -> None:
-        if element.controller is not None:
+        if element.controller is not None or element.parent is not None:
             raise foreign_task(element.element_kind, element.name)
         if element.name in elements:
             raise duplicate_task(element.element_kind, element.name)
@@ -243,6 +273,8 @@ class TaskSolver(TaskCallbacks):
         self._stale = True
 
     def _find_active(self) -> None:
+        for constraint in self.all_constraints():
+            constraint.forget_factor(active=False)
         self._active_tasks = [
             cast(Task, task) for top in self.tasks.values() for task in top.active()
         ]
@@ -260,17 +292,9 @@ class TaskSolver(TaskCallbacks):
         if self._stale:
             self._find_active()
         for task in self._active_tasks:
-            if task.restart:
-                task.restart = False
-                task.on_enable(kinematics)
-                if task.shaper is not None:
-                    task.shaper.reset()
-            task.update(kinematics, self.period)
-            if task.shaper is not None:
-                task.velocity = task.shaper.shape(task.velocity, task.error, self.period)
-            if task.activation < 1.0:
-                task.velocity = task.activation * task.velocity
+            task.compute(kinematics, self.period)
         for constraint in self._active_constraints:
+            constraint.forget_factor(active=True)
             if constraint.restart:
                 constraint.restart = False
                 constraint.on_enable(kinematics)
@@ -308,12 +332,16 @@ class TaskSolver(TaskCallbacks):
 
     @property
     def scaling_factor(self) -> float:
-        """Part of the desired velocity that was commanded at the last tick, in [0, 1].
+        """Part of the desired velocity that was found at the last tick, in [0, 1].
 
         The factor itself with the `sum` solver; the projection on the desired velocity with `qp`.
         """
-        if self.solution.factor < 1.0 or not self.solution.active:
+        if self.solution.factor is not None:
             return self.solution.factor
+        if self.solution.result is ControllerResult.NO_SOLUTION:
+            return 0.0
+        if not self.solution.active:
+            return 1.0
         desired = self.desired_velocity
         return float(np.clip(desired @ self.velocity / max(desired @ desired, 1e-300), 0.0, 1.0))
 
@@ -324,6 +352,10 @@ class TaskSolver(TaskCallbacks):
             return []
         desired = self.desired_velocity
         for constraint, rows in self.solution.active:
+            if not isinstance(constraint, BoundConstraint) or not rows:
+                factor = constraint.scaling_factor
+                found.append(Limitation(constraint, 'scaling factor', factor, 1.0))
+                continue
             names = constraint.row_names()
             wanted = constraint.values(self.kinematics, desired)
             for row in rows:
