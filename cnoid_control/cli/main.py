@@ -14,9 +14,10 @@ from cnoid_control.cli.list_command import LIST
 from cnoid_control.cli.new_command import NEW
 from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
+from cnoid_control.cli.show_command import SHOW
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN, LIST, GET, NEW, CONVERT, REPLAY, BENCH, FAULTS)
+COMMANDS = (RUN, LIST, GET, SHOW, NEW, CONVERT, REPLAY, BENCH, FAULTS)
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130
