@@ -13,6 +13,7 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.link import rotation_matrix
+from cnoid_control.catalog import find_model
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
@@ -30,7 +31,6 @@ from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import Trip, Watchdog, WatchdogParameters
 from cnoid_control.runtime.trace import TickTrace
-from cnoid_control.share import shared_file
 
 
 def make_robot(robot: RobotParameters, folder: Path) -> Body:
@@ -45,7 +45,7 @@ def make_robot(robot: RobotParameters, folder: Path) -> Body:
         ParameterError: the posture or place has the wrong size.
     """
     root = JointType(robot.root) if robot.root else None
-    body = load_body(_find_model(robot.model, folder), root, robot.name)
+    body = load_body(find_model(robot.model, folder), root, robot.name)
     place_robot(body, robot)
     return body
 
@@ -284,14 +284,6 @@ def wire_loop(
         active_control_only=active_control_only,
         watches_subscribers=watches_subscribers,
     )
-
-
-def _find_model(model: str, folder: Path) -> str:
-    if '://' in model:
-        return model
-    if (folder / model).is_file():
-        return str(folder / model)
-    return str(shared_file('urdf', model))
 
 
 def _check_size(key: str, values: list[float], size: int) -> None:

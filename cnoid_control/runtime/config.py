@@ -140,7 +140,9 @@ def merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 class RobotParameters:
     """The `robot` section: the model, and where and how it starts."""
 
-    model: str = parameter(description="model file, or the name of one in the package's urdf/")
+    model: str = parameter(
+        description="model file, or the name of one in the package's urdf/ or in the cache"
+    )
     name: str = parameter('', "name of the robot; the model's where empty")
     root: str = parameter(
         '', 'whether the base floats; as the model says where empty', choices=('', 'free', 'fixed')
