@@ -10,7 +10,7 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.hardware.kinematic import KinematicParameters
-from cnoid_control.hardware.mujoco.model import MujocoModel
+from cnoid_control.hardware.mujoco.model import build_model
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters, SceneParameters
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
@@ -35,7 +35,7 @@ class KinematicScene:
         shared = {field.name: getattr(parameters, field.name) for field in fields(SceneParameters)}
         self._body = body
         # The root can be put anywhere, so it is free here even where the robot is bolted down.
-        self._mapping = MujocoModel(body, MujocoParameters(**shared), period, free_root=True)
+        self._mapping = build_model(body, MujocoParameters(**shared), period, free_root=True)
         model = self._mapping.model
         model.opt.disableflags |= int(NO_FORCES)
         self._model, self._data = model, mujoco.MjData(model)
@@ -54,7 +54,7 @@ class KinematicScene:
         data, mapping, body = self._data, self._mapping, self._body
         arrays, slots = body.joint_arrays, mapping.slots
         root = body.root_link
-        data.qpos[:7] = body.root_q[[0, 1, 2, 6, 3, 4, 5]]
+        data.qpos[mapping.root_qpos] = body.root_q[[0, 1, 2, 6, 3, 4, 5]]
         data.qvel[:3], data.qvel[3:6] = root.v, root.R.T @ root.w
         data.qacc[:3], data.qacc[3:6] = root.dv, root.R.T @ root.dw
         data.qpos[mapping.qpos] = arrays['q'][slots]

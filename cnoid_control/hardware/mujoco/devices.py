@@ -19,6 +19,7 @@ from cnoid_control.body.devices import (
     RateGyroSensor,
     SpotLight,
 )
+from cnoid_control.hardware.mujoco.elements import DeviceElements
 from cnoid_control.hardware.mujoco.geometry import quaternion
 
 FORCE = mujoco.mjtSensor.mjSENS_FORCE
@@ -62,46 +63,49 @@ def sensor_kind(device: Device) -> SensorKind:
 
 
 class DeviceBuilder:
-    """Adds devices to a MuJoCo spec, and finds them again in the compiled model."""
+    """Adds devices to a MuJoCo spec."""
 
-    def __init__(self, spec: mujoco.MjSpec, exact_accelerometer: bool) -> None:
+    def __init__(
+        self, spec: mujoco.MjSpec, elements: DeviceElements, exact_accelerometer: bool
+    ) -> None:
         """Begin without devices.
 
         Args:
             spec: what they are added to.
+            elements: where it is noted what they are called there.
             exact_accelerometer: whether accelerometers feel the acceleration at their own place,
                 not at the origin of the link.
         """
         self._spec = spec
+        self._elements = elements
         self._exact = exact_accelerometer
-        self._sensors: dict[str, list[mujoco.MjsSensor]] = {}
-        self._cameras: dict[str, mujoco.MjsCamera] = {}
-        self._lights: dict[str, mujoco.MjsLight] = {}
 
     def add(self, body: mujoco.MjsBody, device: Device) -> None:
         """Add one device to the MuJoCo body of its link."""
         for kind in sensor_kind(device).sensors:
             at_origin = kind == ACCELEROMETER and not self._exact
-            site = body.add_site(
-                name=f'device/{device.name}/{kind.name}',
+            name = f'device/{device.name}/{kind.name}'
+            body.add_site(
+                name=name,
                 pos=np.zeros(3) if at_origin else device.p_local,
                 quat=quaternion(device.R_local),
                 group=5,
             )
-            sensor = self._spec.add_sensor(
-                type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name
+            self._spec.add_sensor(
+                name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=name
             )
-            self._sensors.setdefault(device.name, []).append(sensor)
+            self._elements.sensors.setdefault(device.name, []).append(name)
         # Other lenses are beyond MuJoCo's renderer.
         if isinstance(device, Camera) and device.lens_type is LensType.NORMAL:
-            self._cameras[device.name] = body.add_camera(
+            camera = body.add_camera(
                 name=f'device/{device.name}',
                 pos=device.p_local,
                 quat=quaternion(device.R_optical),
                 fovy=math.degrees(device.vertical_field_of_view),
             )
+            self._elements.cameras[device.name] = camera.name
         if isinstance(device, Light):
-            self._lights[device.name] = self._add_light(body, device)
+            self._elements.lights[device.name] = self._add_light(body, device).name
 
     def _add_light(self, body: mujoco.MjsBody, device: Light) -> mujoco.MjsLight:
         light = body.add_light(
@@ -118,15 +122,53 @@ class DeviceBuilder:
             light.dir = device.R_local @ device.direction
         return light
 
-    def addresses(self, model: mujoco.MjModel, name: str) -> np.ndarray:
-        """Places in `sensordata` of all values of a device, in the device's order."""
-        starts = [int(model.sensor_adr[sensor.id]) for sensor in self._sensors[name]]
-        return np.concatenate([np.arange(start, start + 3) for start in starts])
+
+class DeviceMap:
+    """Where the devices of a robot are in a compiled model."""
+
+    def __init__(self, model: mujoco.MjModel, elements: DeviceElements, prefix: str = '') -> None:
+        """Look into a model.
+
+        Args:
+            model: the compiled model.
+            elements: what the devices are called.
+            prefix: what stands before these names in the model.
+        """
+        self._model = model
+        self._elements = elements
+        self._prefix = prefix
+
+    def is_measured(self, name: str) -> bool:
+        """Whether MuJoCo's sensors measure a device."""
+        return name in self._elements.sensors
+
+    def sensors(self, name: str) -> list[np.ndarray]:
+        """Places in `sensordata` of the values of a device, by sensor, in the device's order."""
+        places = []
+        for sensor in self._elements.sensors[name]:
+            index = element_id(self._model, mujoco.mjtObj.mjOBJ_SENSOR, self._prefix + sensor)
+            start = int(self._model.sensor_adr[index])
+            places.append(np.arange(start, start + int(self._model.sensor_dim[index])))
+        return places
 
     def camera(self, name: str) -> int:
         """MuJoCo camera of a device."""
-        return self._cameras[name].id
+        camera = self._prefix + self._elements.cameras[name]
+        return element_id(self._model, mujoco.mjtObj.mjOBJ_CAMERA, camera)
 
     def light(self, name: str) -> int:
         """MuJoCo light of a device."""
-        return self._lights[name].id
+        light = self._prefix + self._elements.lights[name]
+        return element_id(self._model, mujoco.mjtObj.mjOBJ_LIGHT, light)
+
+
+def element_id(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str) -> int:
+    """Index of an element of a compiled model by its name.
+
+    Raises:
+        KeyError: there is none.
+    """
+    index = mujoco.mj_name2id(model, kind, name)
+    if index < 0:
+        raise KeyError(f'the MuJoCo model has no {kind.name} {name!r}')
+    return index

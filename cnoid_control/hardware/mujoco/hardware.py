@@ -15,7 +15,7 @@ from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.joints import JointCommands, TrackCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
-from cnoid_control.hardware.mujoco.model import MujocoModel
+from cnoid_control.hardware.mujoco.model import build_model
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
@@ -70,15 +70,9 @@ class MujocoHardware(Hardware):
         self.parameters = parameters
         self.time_step = time_step
         self.time = 0.0
-        physics_step = parameters.time_step or time_step
-        self._steps = round(time_step / physics_step)
-        if self._steps < 1 or abs(self._steps * physics_step - time_step) > 1e-9:
-            raise HardwareError(
-                f'the control period {time_step} s is not a whole number of physics steps of '
-                f'{physics_step} s'
-            )
-        self._mapping = MujocoModel(body, parameters, physics_step)
+        self._mapping = build_model(body, parameters, time_step)
         self.model = self._mapping.model
+        self._steps = round(time_step / self.model.opt.timestep)
         self.data = mujoco.MjData(self.model)
         self._commands = JointCommands(self._mapping, self.data, body, parameters)
         self._inputs = LinkInputs(self._mapping, self.data, body)
@@ -107,7 +101,7 @@ class MujocoHardware(Hardware):
         self._bad_acceleration = data.warning[int(mujoco.mjtWarning.mjWARN_BADQACC)]
         if mapping.free_root:
             # MuJoCo's quaternion is w x y z, the body's x y z w.
-            root = np.array([0, 1, 2, 4, 5, 6, 3])
+            root = mapping.root_qpos.start + np.array([0, 1, 2, 4, 5, 6, 3])
             self._take_q: Call = self._gather(
                 data.qpos, np.concatenate([root, mapping.qpos]), body.configuration, root.size
             )
@@ -120,7 +114,7 @@ class MujocoHardware(Hardware):
             v, w = body.root_motion
             self._take_root = [
                 partial(body.set_root_axes, data.xmat[root_link].reshape(3, 3)),
-                partial(v.__setitem__, Ellipsis, data.qvel[:3]),
+                partial(v.__setitem__, Ellipsis, data.qvel[mapping.root_dofs][:3]),
                 # The first three numbers of cvel are the angular velocity in world axes.
                 partial(w.__setitem__, Ellipsis, data.cvel[root_link, :3]),
             ]
@@ -240,10 +234,9 @@ class MujocoHardware(Hardware):
         """Put the simulation into the body's state."""
         mapping, body, root = self._mapping, self.body, self.body.root_link
         if mapping.free_root:
-            self._qpos[:3] = root.p
-            self._qpos[3:7] = np.roll(body.pin_q()[3:7], 1)
-            self._qvel[:3] = root.v
-            self._qvel[3:6] = root.R.T @ root.w
+            pose, motion = self._qpos[mapping.root_qpos], self._qvel[mapping.root_dofs]
+            pose[:3], pose[3:] = root.p, np.roll(body.pin_q()[3:7], 1)
+            motion[:3], motion[3:] = root.v, root.R.T @ root.w
         else:
             self.model.body_pos[mapping.links[0]] = root.p
             self.model.body_quat[mapping.links[0]] = np.roll(body.pin_q()[3:7], 1)

@@ -51,6 +51,7 @@ class JointCommands:
         self._mapping = mapping
         self._data = data
         self._ctrl = data.ctrl
+        self._controls = mapping.controls
         self._body = body
         self._step = mapping.model.opt.timestep
         self._stiffness, self._damping = _servo_gains(mapping, parameters)
@@ -79,8 +80,9 @@ class JointCommands:
         self._velocity = np.flatnonzero(modes == StateFlag.JOINT_VELOCITY)
         self._target = self._body.joint_arrays['q'][slots[self._velocity]]
         self._rate = np.zeros(self._velocity.size)
-        low, high = self._model.jnt_range[self._model.actuator_trnid[self._velocity, 0]].T
-        limited = self._model.jnt_limited[self._model.actuator_trnid[self._velocity, 0]] > 0
+        joints = self._model.dof_jntid[self._mapping.dofs[self._velocity]]
+        low, high = self._model.jnt_range[joints].T
+        limited = self._model.jnt_limited[joints] > 0
         self._target_low = np.where(limited, low, -np.inf)
         self._target_high = np.where(limited, high, np.inf)
         names = [self._body.all_joints[slot].name for slot in slots]
@@ -102,7 +104,7 @@ class JointCommands:
         """Add the call that lets the commands taken over last act on these actuators."""
         if not rows.size:
             return
-        calls.append(copying(self._ctrl, rows, self._command, rows))
+        calls.append(copying(self._ctrl, self._controls[rows], self._command, rows))
         served = np.isin(self._velocity, rows)
         if served.any():
             calls.append(partial(self._set_rates, np.flatnonzero(served)))
@@ -110,7 +112,7 @@ class JointCommands:
     def _set_rates(self, served: np.ndarray) -> None:
         """Let velocity servos (by place among them) go on at the commanded velocities."""
         self._rate[served] = self._command[self._velocity[served]]
-        self._ctrl[self._velocity] = self._target
+        self._ctrl[self._controls[self._velocity]] = self._target
 
     def _modes(self, request: IORequest) -> np.ndarray:
         modes = np.zeros(self._mapping.slots.size, dtype=int)
@@ -128,10 +130,11 @@ class JointCommands:
 
     def _set_gains(self, modes: np.ndarray) -> None:
         gain, bias = self._model.actuator_gainprm, self._model.actuator_biasprm
+        actuators = self._mapping.actuators
         servo = (modes == StateFlag.JOINT_DISPLACEMENT) | (modes == StateFlag.JOINT_VELOCITY)
-        gain[:, 0] = np.where(servo, self._stiffness, modes == StateFlag.JOINT_EFFORT)
-        bias[:, 1] = np.where(servo, -self._stiffness, 0.0)
-        bias[:, 2] = np.where(servo, -self._damping, 0.0)
+        gain[actuators, 0] = np.where(servo, self._stiffness, modes == StateFlag.JOINT_EFFORT)
+        bias[actuators, 1] = np.where(servo, -self._stiffness, 0.0)
+        bias[actuators, 2] = np.where(servo, -self._damping, 0.0)
 
     @property
     def integrates(self) -> bool:
@@ -143,7 +146,7 @@ class JointCommands:
         if self._velocity.size:
             self._target += self._rate * self._step
             np.clip(self._target, self._target_low, self._target_high, out=self._target)
-            self._ctrl[self._velocity] = self._target
+            self._ctrl[self._controls[self._velocity]] = self._target
         if self._pid is not None:
             self._pid.integrate()
 
@@ -199,10 +202,11 @@ class PidActuators:
             mapping: the simulated model.
             data: its state.
             body: the robot, whose commands are taken.
-            rows: the actuators, by place among the model's slots.
+            rows: the joints, by place among the model's slots.
             at_once: which of them take commands without the delay of one tick, shape of rows.
         """
-        self._rows = rows
+        self._actuators = mapping.actuators[rows]
+        self._controls = mapping.controls[rows]
         self._data = data
         self._qpos = mapping.qpos[rows]
         self._gain = mapping.model.actuator_gainprm
@@ -232,10 +236,10 @@ class PidActuators:
 
     def _apply(self, chosen: np.ndarray) -> None:
         self._active[:, chosen] = self._pending[:, chosen]
-        rows = self._rows
-        self._gain[rows, 0] = 1.0
-        self._bias[rows, 1] = -self._active[3]
-        self._bias[rows, 2] = -self._active[5]
+        actuators = self._actuators
+        self._gain[actuators, 0] = 1.0
+        self._bias[actuators, 1] = -self._active[3]
+        self._bias[actuators, 2] = -self._active[5]
         self._set_controls()
 
     def integrate(self) -> None:
@@ -252,7 +256,7 @@ class PidActuators:
     def _set_controls(self) -> None:
         q_target, dq_target, u, kp, ki, kd = self._active
         control = kp * q_target + kd * dq_target + ki * self._integral + u
-        self._data.ctrl[self._rows] = control
+        self._data.ctrl[self._controls] = control
 
 
 UP = np.array([0.0, 0.0, 1.0])

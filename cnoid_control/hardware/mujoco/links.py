@@ -146,7 +146,7 @@ class LinkOutputs:
     def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
         self._model, self._data, self._body = mapping.model, data, body
         self._mapping = mapping
-        self._root_armature = mapping.model.dof_armature[:6].copy()
+        self._root_armature = mapping.model.dof_armature[mapping.root_dofs].copy()
         self._imposed = False
         self._wrench_links = np.zeros(0, dtype=np.intp)
         self._pushes = False
@@ -196,9 +196,10 @@ class LinkOutputs:
             return
         self._imposed = imposed
         self._inertia = IMPOSED_INERTIA * max(self._body.mass, 1.0)
-        self._model.dof_armature[:6] = self._inertia if imposed else self._root_armature
+        root = self._mapping.root_dofs
+        self._model.dof_armature[root] = self._inertia if imposed else self._root_armature
         mujoco.mj_setConst(self._model, mujoco.MjData(self._model))
-        self._data.qfrc_applied[:6] = 0.0
+        self._data.qfrc_applied[root] = 0.0
 
     def write(self) -> None:
         """Take over the body's commands; the wrenches are used up."""
@@ -240,8 +241,9 @@ class LinkOutputs:
         if self._imposed:
             step = self._model.opt.timestep
             # The force that brings the heavy root to its velocity within the step.
-            change = self._root_velocity(step) - data.qvel[:6]
-            data.qfrc_applied[:6] = self._inertia * change / step
+            root = self._mapping.root_dofs
+            change = self._root_velocity(step) - data.qvel[root]
+            data.qfrc_applied[root] = self._inertia * change / step
 
     def _root_velocity(self, step: float) -> np.ndarray:
         """Velocity, angular part in root axes, by which the root gets where it is to be."""
@@ -249,8 +251,9 @@ class LinkOutputs:
         velocity = np.empty(6)
         if self._by_pose:
             position, orientation = self._motion
-            velocity[:3] = (position - data.qpos[:3]) / step
-            mujoco.mju_subQuat(velocity[3:], orientation, data.qpos[3:7])
+            pose = data.qpos[self._mapping.root_qpos]
+            velocity[:3] = (position - pose[:3]) / step
+            mujoco.mju_subQuat(velocity[3:], orientation, pose[3:])
             velocity[3:] /= step
         else:
             velocity[:3], spin = self._motion

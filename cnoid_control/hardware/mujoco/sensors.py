@@ -65,11 +65,12 @@ class MotionSensors:
         self._measured = [
             self._prepare(device)
             for device in self._body.devices
-            if device.name in names and sensor_kind(device).sensors
+            if device.name in names and self._mapping.devices.is_measured(device.name)
         ]
 
     def _prepare(self, device: Device) -> _Measured:
-        addresses = self._mapping.devices.addresses(self._mapping.model, device.name)
+        sensors = self._mapping.devices.sensors(device.name)
+        addresses = np.concatenate(sensors)
         fields = [getattr(device, field) for field in device.measured_fields]
         limit = np.concatenate(
             [getattr(device, f'{field}_max') for field in device.measured_fields]
@@ -77,7 +78,7 @@ class MotionSensors:
         sign = sensor_kind(device).sign
         errors = self._parameters.sensors.get(device.name)
         if errors is None and np.isinf(limit).all():
-            return _Measured(device, self._plain_copies(addresses, fields, sign))
+            return _Measured(device, self._plain_copies(sensors, fields, sign))
         disturbance = Disturbance(
             device.name,
             addresses.size,
@@ -96,17 +97,22 @@ class MotionSensors:
         return _Measured(device, [measure])
 
     def _plain_copies(
-        self, addresses: np.ndarray, fields: list[np.ndarray], sign: float
+        self, sensors: list[np.ndarray], fields: list[np.ndarray], sign: float
     ) -> list[Call]:
-        """Calls that copy a faultless sensor's values, three numbers each."""
+        """Calls that copy the values of faultless sensors; a field has those of one or more."""
         calls: list[Call] = []
-        parts = [part for field in fields for part in field.reshape(-1, 3)]
-        for part, start in zip(parts, addresses[::3], strict=True):
-            source = self._sensordata[start : start + 3]
-            if sign < 0.0:
-                calls.append(partial(np.negative, source, part))
-            else:
-                calls.append(partial(part.__setitem__, Ellipsis, source))
+        remaining = iter(sensors)
+        for field in fields:
+            begin = 0
+            while begin < field.size:
+                places = next(remaining)
+                part = field[begin : begin + places.size]
+                begin += places.size
+                source = self._sensordata[places[0] : places[0] + places.size]
+                if sign < 0.0:
+                    calls.append(partial(np.negative, source, part))
+                else:
+                    calls.append(partial(part.__setitem__, Ellipsis, source))
         return calls
 
     def take(self) -> None:
