@@ -122,7 +122,36 @@ class Mesh:
     triangles: tuple[int, ...] = ()
 
 
-Geometry = Box | Sphere | Cylinder | Capsule | Cone | Mesh
+@dataclass(frozen=True)
+class Ellipsoid:
+    """Ellipsoid of half lengths `radii` [m] along the axes of its frame, centred on it."""
+
+    radii: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class HeightField:
+    """Ground that is a height over a grid: rows along +Y of its frame, columns along +X.
+
+    The first point of the first row is at the origin of the frame, heights are along Z.
+
+    Attributes:
+        columns: points per row.
+        spacing: distance of the columns and of the rows [m].
+        heights: height of every point [m], row by row.
+    """
+
+    columns: int
+    spacing: tuple[float, float]
+    heights: tuple[float, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.heights) // self.columns
+
+
+Geometry = Box | Sphere | Ellipsoid | Cylinder | Capsule | Cone | Mesh | HeightField
 
 
 @dataclass
@@ -264,14 +293,73 @@ class Posture:
     rotation: tuple[tuple[float, float, float], ...] | None = None
 
 
+class ExtraJointType(Enum):
+    """What a joint that closes a loop leaves free."""
+
+    FIXED = 'fixed'
+    HINGE = 'hinge'
+    BALL = 'ball'
+    PISTON = 'piston'
+
+
+@dataclass
+class ExtraJoint:
+    """A joint that closes a loop: it holds together two links that the tree has apart.
+
+    It joins one frame on each link. FIXED lets them move in no way, BALL lets them turn about
+    their common origin, HINGE about the axis only, PISTON turn about it and slide along it.
+
+    Attributes:
+        kind: what it leaves free.
+        links: names of the two links.
+        translations: origin of the frame on each link [m], link axes, shape (3,) each.
+        rotations: axes of the frame on each link, shape (3, 3) each.
+        axis: unit axis of HINGE and PISTON in the frames, shape (3,).
+        name: name in the model file, may be empty.
+    """
+
+    kind: ExtraJointType
+    links: tuple[str, str]
+    translations: tuple[np.ndarray, np.ndarray] = field(
+        default_factory=lambda: (np.zeros(3), np.zeros(3))
+    )
+    rotations: tuple[np.ndarray, np.ndarray] = field(
+        default_factory=lambda: (np.eye(3), np.eye(3))
+    )
+    axis: np.ndarray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    name: str = ''
+
+
+@dataclass(frozen=True)
+class ContinuousTrack:
+    """Shoes that hang together around wheels, as a chain of links.
+
+    The first shoe is free, each other one hangs on the one before by a revolute joint, and the
+    extra joint of the track's name holds the last one to the first.
+
+    Attributes:
+        name: name of the track.
+        parent: link that carries the wheels.
+        links: names of the shoes along the track.
+    """
+
+    name: str
+    parent: str
+    links: tuple[str, ...]
+
+
 @dataclass
 class BodyDescription:
     """A whole robot model as its file states it.
 
     Attributes:
         name: name of the model.
-        links: links in file order; the tree is given by their `parent` names.
+        links: links in file order; the tree is given by their `parent` names. A link with a
+            parent and a FREE joint moves on its own: its translation and rotation are where it
+            starts, seen from the parent.
         devices: name of the link that carries it, and the device in its initial state.
+        extra_joints: joints that close loops of the tree.
+        tracks: tracks made of shoes.
         materials: surface materials by name.
         source: file the model came from, for messages.
         postures: postures that the model names; the first one is its own choice.
@@ -284,6 +372,8 @@ class BodyDescription:
     name: str
     links: list[LinkDescription]
     devices: list[tuple[str, Device]] = field(default_factory=list)
+    extra_joints: list[ExtraJoint] = field(default_factory=list)
+    tracks: list[ContinuousTrack] = field(default_factory=list)
     materials: dict[str, Material] = field(default_factory=dict)
     source: str = ''
     postures: dict[str, Posture] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from cnoid_control.body import (
     Device,
     DeviceList,
     ForceSensor,
+    GenericDevice,
     Imu,
     Light,
     PointLight,
@@ -24,6 +25,7 @@ ALL_TYPES = [
     AccelerationSensor,
     Camera,
     ForceSensor,
+    GenericDevice,
     Imu,
     Light,
     PointLight,
@@ -166,3 +168,17 @@ def test_find_device() -> None:
     assert body.find_device(ForceSensor, 'WaistIMU') is None
     assert body.find_device(Imu, 'Nose') is None
     assert body.num_devices == 7
+
+
+def test_generic_device_keeps_what_the_model_says() -> None:
+    """A device of a kind without a class has its kind, its info, and values if any."""
+    device = GenericDevice('rotor', kind='RotorDevice', info={'pitch': 2.0}, size=2)
+    assert device.state_size == 3
+    device.write_state(np.array([1.0, 4.0, 5.0]))
+    np.testing.assert_array_equal(device.values, [4.0, 5.0])
+    twin = device.clone()
+    device.clear_state()
+    np.testing.assert_array_equal(device.values, [0.0, 0.0])
+    np.testing.assert_array_equal(twin.values, [4.0, 5.0])
+    assert (twin.kind, twin.info) == ('RotorDevice', {'pitch': 2.0})
+    assert GenericDevice('a').values.shape == (0,)

@@ -1,6 +1,7 @@
-"""Devices that a robot can carry: sensors, cameras and lights."""
+"""Devices that a robot can carry: sensors, cameras, lights, and others."""
 
 from cnoid_control.body.devices.base import Device, DeviceList
+from cnoid_control.body.devices.generic import GenericDevice
 from cnoid_control.body.devices.light import Light, PointLight, SpotLight
 from cnoid_control.body.devices.motion import AccelerationSensor, ForceSensor, Imu, RateGyroSensor
 from cnoid_control.body.devices.vision import (
@@ -19,6 +20,7 @@ __all__ = [
     'Device',
     'DeviceList',
     'ForceSensor',
+    'GenericDevice',
     'ImageType',
     'Imu',
     'LensType',

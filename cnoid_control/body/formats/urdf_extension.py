@@ -11,13 +11,14 @@
 
 A joint with id -1 is a virtual joint. Surfaces may also be given the Gazebo way, by
 `<gazebo reference="L"><mu1>1.0</mu1></gazebo>`. Attributes of devices have the names that they
-have in Python; vectors are numbers with spaces between them. Joints have the attributes type,
-id, rotor_inertia, q_initial, q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper and
-actuation_mode.
+have in Python; vectors are numbers with spaces between them, the info of a GenericDevice is JSON.
+Joints have the attributes type, id, rotor_inertia, q_initial, q_lower, q_upper, dq_lower,
+dq_upper, u_lower, u_upper and actuation_mode.
 """
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from typing import TypeVar
 
@@ -220,12 +221,25 @@ class UrdfExtension:
             value = reader.parse_number(text, element, key)
         elif isinstance(current, Enum):
             value = self._kind(element, key, text, type(current))
+        elif isinstance(current, dict):
+            value = self._mapping(element, key, text)
+        elif isinstance(current, str):
+            value = text
         elif isinstance(current, np.ndarray):
             value = reader.parse_vector(text, element, key, current.size, finite=False)
         else:
             expected = f'a value that a {type(device).__name__} has'
             raise invalid_value(label(element), key, text, expected, reader.source)
         setattr(device, key, value)
+
+    def _mapping(self, element: Element, key: str, text: str) -> dict[str, object]:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise invalid_value(label(element), key, text, 'a JSON object', self._reader.source)
+        return value
 
     def _kind(self, element: Element, key: str, text: str, kinds: type[EnumT]) -> EnumT:
         for kind in kinds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from enum import Enum
@@ -16,6 +17,8 @@ from cnoid_control.body.description import (
     Box,
     Capsule,
     Cylinder,
+    Ellipsoid,
+    HeightField,
     JointType,
     LinkDescription,
     Material,
@@ -175,6 +178,10 @@ def _extension_text(value: object) -> str:
         return str(value.value)
     if isinstance(value, np.ndarray):
         return numbers(value.ravel().tolist())
+    if isinstance(value, dict):
+        return json.dumps(value)
+    if isinstance(value, str):
+        return value
     return str(value) if isinstance(value, int) else number(float(str(value)))
 
 
@@ -371,6 +378,9 @@ def _write_shape(element: Element, shape: Shape, link: str, meshes: MeshWriter) 
     elif isinstance(solid, (Cylinder, Capsule)):
         tag = 'cylinder' if isinstance(solid, Cylinder) else 'capsule'
         sub(geometry, tag, radius=number(solid.radius), length=number(solid.length))
+    elif isinstance(solid, (Ellipsoid, HeightField)):
+        kind = type(solid).__name__
+        raise ModelError(f'link {link!r}: URDF has no word for the {kind} {shape.name!r}')
     else:
         filename, scale = meshes.add(solid, link)
         mesh = sub(geometry, 'mesh', filename=filename)

@@ -15,6 +15,8 @@ from cnoid_control.body.description import (
     Capsule,
     Cone,
     Cylinder,
+    Ellipsoid,
+    HeightField,
     LinkDescription,
     Material,
     Mesh,
@@ -38,6 +40,9 @@ ROBOT_PRIORITY, FLOOR_PRIORITY = 1, 2
 
 # More triangles than this MuJoCo does not read from an .stl file.
 STL_FACES = 200_000
+
+# Least height between the points of a height field, and thickness of the ground below it [m].
+LEAST_RELIEF, FIELD_BASE = 1e-6, 0.1
 
 
 def quaternion(rotation: np.ndarray) -> np.ndarray:
@@ -135,15 +140,39 @@ class GeometryBuilder:
         elif isinstance(solid, Sphere):
             geom.type = mujoco.mjtGeom.mjGEOM_SPHERE
             geom.size = [solid.radius, 0.0, 0.0]
+        elif isinstance(solid, Ellipsoid):
+            geom.type = mujoco.mjtGeom.mjGEOM_ELLIPSOID
+            geom.size = solid.radii
         elif isinstance(solid, Cylinder):
             geom.type = mujoco.mjtGeom.mjGEOM_CYLINDER
             geom.size = [solid.radius, solid.length / 2.0, 0.0]
         elif isinstance(solid, Capsule):
             geom.type = mujoco.mjtGeom.mjGEOM_CAPSULE
             geom.size = [solid.radius, solid.length / 2.0, 0.0]
+        elif isinstance(solid, HeightField):
+            self._set_height_field(geom, shape, solid)
         else:
             geom.type = mujoco.mjtGeom.mjGEOM_MESH
             geom.meshname = self._add_mesh(solid)
+
+    def _set_height_field(self, geom: mujoco.MjsGeom, shape: Shape, field: HeightField) -> None:
+        heights = np.array(field.heights)
+        lowest, highest = float(heights.min()), float(heights.max())
+        width = (field.columns - 1) * field.spacing[0]
+        depth = (field.rows - 1) * field.spacing[1]
+        made = self._spec.add_hfield(
+            name=f'field_{len(self._spec.hfields)}',
+            nrow=field.rows,
+            ncol=field.columns,
+            # Half width and depth, height of the values of 1, and what is below those of 0.
+            size=[width / 2.0, depth / 2.0, max(highest - lowest, LEAST_RELIEF), FIELD_BASE],
+        )
+        made.userdata = ((heights - lowest) / max(highest - lowest, LEAST_RELIEF)).tolist()
+        geom.type = mujoco.mjtGeom.mjGEOM_HFIELD
+        geom.hfieldname = made.name
+        # MuJoCo has the origin in the middle.
+        middle = np.array([width / 2.0, depth / 2.0, lowest])
+        geom.pos = shape.translation + shape.rotation @ middle
 
     def _add_mesh(self, solid: Mesh | Cone) -> str:
         mesh = self._spec.add_mesh(name=f'mesh_{len(self._spec.meshes)}')
