@@ -16,6 +16,7 @@ from cnoid_control.body.exceptions import ModelError, UnknownJoint, UnknownLink,
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV, KinematicTree
 from cnoid_control.body.link import Link
+from cnoid_control.body.read_only import read_only
 from cnoid_control.exceptions import choices
 
 # Looked up once: the look-ups would add a tenth to the cost of the calls.
@@ -98,10 +99,11 @@ class Body:
         kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
         q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
-        configuration: root_q and the displacements of all joints in one array.
+        configuration: root_q and the displacements of all joints in one array; simulators write
+            to it, and give the root's axes by `set_root_axes`.
         state_and_effort: q, velocity of the root in its own axes (6), dq and u in one array.
-        root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,); a
-            view to read from, set the pose through `root_link`.
+        root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,);
+            read only, set the pose through `root_link`.
         root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).
         external_wrenches: force [N] and torque about the world origin [N m] on each link, world
             axes, shape (num_links, 6).
@@ -140,7 +142,7 @@ class Body:
         self.tree = description
         self.model = self.tree.model
         self.data = self.model.createData()
-        self._com = np.zeros(3)
+        self._com = read_only(np.zeros(3))
         self._make_arrays()
         self.name = name or self.model_name
         self._make_links()
@@ -162,8 +164,10 @@ class Body:
         positions, velocities = np.split(self._packed, [ROOT_NQ + tree.num_slots])
         self.state_and_effort = values[ROOT_NQ : size + tree.num_slots]
         self.configuration = positions
-        self.root_q = positions[:ROOT_NQ]
-        self.root_q[-1] = 1.0
+        self._root_q = positions[:ROOT_NQ]
+        self._root_q[-1] = 1.0
+        # Written to, its quaternion would differ from the root's axes.
+        self.root_q = read_only(self._root_q)
         self._root_v = velocities[:ROOT_NV].reshape(2, 3)
         self.joint_arrays: dict[str, np.ndarray] = {
             'q': positions[ROOT_NQ:],
@@ -403,8 +407,8 @@ class Body:
         """Go back to a saved state and run kinematics with velocity and acceleration."""
         for name, array in state.joints.items():
             self.joint_arrays[name][:] = array
-        self.root_q[:] = state.root_q
-        self._root_R = pin.Quaternion(self.root_q[3:]).toRotationMatrix()
+        self._root_q[:] = state.root_q
+        self._root_R = pin.Quaternion(self._root_q[3:]).toRotationMatrix()
         self.root_motion[:] = state.root_motion
         self._root_acceleration[:] = state.root_acceleration
         self.external_wrenches[:] = state.external_wrenches
@@ -495,12 +499,12 @@ class Body:
 
     def calc_center_of_mass(self) -> np.ndarray:
         """Centre of mass in the world [m], shape (3,), at the last forward kinematics."""
-        self._com = center_of_mass(*self._com_arguments)
+        self._com = read_only(center_of_mass(*self._com_arguments))
         return self._com
 
     @property
     def center_of_mass(self) -> np.ndarray:
-        """Centre of mass that `calc_center_of_mass` found last [m], shape (3,)."""
+        """Centre of mass that `calc_center_of_mass` found last [m], shape (3,); read only."""
         return self._com
 
     def calc_total_momentum(self, about: str = 'world') -> tuple[np.ndarray, np.ndarray]:
@@ -535,42 +539,39 @@ class Body:
         return carrier if placement is None else carrier * placement
 
     def link_position(self, index: int) -> np.ndarray:
-        """Origin of a link in the world [m]; a writable view for the root."""
+        """Origin of a link in the world [m]; a writable view for the root, else read only."""
         if index == 0:
-            return self.root_q[:3]
+            return self._root_q[:3]
         if (index, 'p') in self._overrides:
-            return self._overrides[index, 'p']
-        return self.link_placement(index).translation.copy()
+            return read_only(self._overrides[index, 'p'])
+        return read_only(self.link_placement(index).translation.copy())
 
     def link_rotation(self, index: int) -> np.ndarray:
         """Axes of a link in the world, read only."""
         if index == 0:
-            rotation = self._root_R.view()
-        elif (index, 'R') in self._overrides:
-            rotation = self._overrides[index, 'R'].view()
-        else:
-            rotation = self.link_placement(index).rotation.copy()
-        rotation.flags.writeable = False
-        return rotation
+            return read_only(self._root_R)
+        if (index, 'R') in self._overrides:
+            return read_only(self._overrides[index, 'R'])
+        return read_only(self.link_placement(index).rotation.copy())
 
     def link_motion(self, index: int, name: str) -> np.ndarray:
-        """v, w, dv or dw of a link, world axes; a writable view for the root."""
+        """v, w, dv or dw of a link, world axes; writable view for the root, else read only."""
         row = 0 if name.endswith('v') else 1
         rate = name.startswith('d')
         if index == 0:
             return self._root_acceleration[row] if rate else self.root_motion[row]
         if (index, name) in self._overrides:
-            return self._overrides[index, name]
+            return read_only(self._overrides[index, name])
         joint = self.tree.pin_joints[index]
         placement = self.tree.placements[index] or pin.SE3.Identity()
         get = pin.getFrameClassicalAcceleration if rate else pin.getFrameVelocity
         motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
-        return motion.angular if row else motion.linear
+        return read_only(motion.angular if row else motion.linear)
 
     def set_root_axes(self, R: np.ndarray) -> None:
         """Take the root's axes from an array of a simulator, which may change it later.
 
-        For simulators, which write `root_q` themselves; everybody else sets `root_link.R`.
+        For simulators, which write `configuration` themselves; everybody else sets `root_link.R`.
         """
         self._root_R = R
 
@@ -586,9 +587,9 @@ class Body:
             self._overrides[index, name] = array
         elif name == 'R':
             self._root_R = array
-            self.root_q[3:] = pin.Quaternion(array).coeffs()
+            self._root_q[3:] = pin.Quaternion(array).coeffs()
         elif name == 'p':
-            self.root_q[:3] = array
+            self._root_q[:3] = array
         else:
             self.link_motion(0, name)[:] = array
 

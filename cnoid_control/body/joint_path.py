@@ -11,6 +11,7 @@ import pinocchio as pin
 from cnoid_control.body.description import JointType
 from cnoid_control.body.kinematics import calc_link_jacobian
 from cnoid_control.body.link import Link
+from cnoid_control.body.read_only import read_only
 
 # An iteration that leaves more than this share of the squared error stagnates.
 STAGNATING_SHARE = 0.98
@@ -105,8 +106,8 @@ class JointPath:
 
     @property
     def q(self) -> np.ndarray:
-        """Displacements of the joints [rad] or [m], a copy in the order of the way."""
-        return self.body.q[self._ids]
+        """Displacements of the joints [rad] or [m] in the order of the way; read only."""
+        return read_only(self.body.q[self._ids])
 
     # --- kinematics ---------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body.description import JointType, LinkDescription
+from cnoid_control.body.read_only import read_only
 
 if TYPE_CHECKING:
     from cnoid_control.body.body import Body
@@ -50,7 +51,9 @@ class Link:
 
     What the model file says of it (m, c, I, b, Rb) is shared by all clones and is read only.
     World quantities of the root are inputs and can be set; those of other links are what the last
-    `Body.calc_forward_kinematics` found, or what was set since.
+    `Body.calc_forward_kinematics` found, or what was set since. An array that a property gives is
+    either live (p, v, w, dv, dw of the root, F_ext: writing to an element takes effect) or read
+    only (writing to an element raises); assigning a whole value always takes effect.
 
     Attributes:
         name: name of the link.
@@ -158,7 +161,7 @@ class Link:
     def joint_axis(self) -> np.ndarray:
         """Unit axis of the joint in the link frame, shape (3,)."""
         axis = self.description.joint_axis
-        return axis / np.linalg.norm(axis)
+        return read_only(axis / np.linalg.norm(axis))
 
     @property
     def a(self) -> np.ndarray:
@@ -185,27 +188,27 @@ class Link:
     @property
     def c(self) -> np.ndarray:
         """Centre of mass in the link frame [m], shape (3,)."""
-        return _read_only(self.description.center_of_mass)
+        return read_only(self.description.center_of_mass)
 
     @property
     def I(self) -> np.ndarray:  # noqa: E743
         """Inertia about the centre of mass, link axes [kg m^2], shape (3, 3)."""
-        return _read_only(self.description.inertia)
+        return read_only(self.description.inertia)
 
     @property
     def b(self) -> np.ndarray:
         """Origin of the link frame in the parent frame at q = 0 [m], shape (3,)."""
-        return _read_only(self.description.translation)
+        return read_only(self.description.translation)
 
     @property
     def Rb(self) -> np.ndarray:
         """Axes of the link frame in the parent frame at q = 0, shape (3, 3)."""
-        return _read_only(self.description.rotation)
+        return read_only(self.description.rotation)
 
     @property
     def wc(self) -> np.ndarray:
         """Centre of mass in the world [m], shape (3,)."""
-        return self.p + self.R @ self.c
+        return read_only(self.p + self.R @ self.c)
 
     # --- pose and motion in the world ---------------------------------------------------------
 
@@ -240,17 +243,21 @@ class Link:
 
     @property
     def T(self) -> np.ndarray:
-        """Pose in the world, shape (4, 4)."""
+        """Pose in the world, shape (4, 4); read only, assign a whole pose, or `p` or `R`."""
         pose = np.eye(4)
         pose[:3, :3] = self.R
         pose[:3, 3] = self.p
-        return pose
+        return read_only(pose)
 
     @T.setter
     def T(self, value: np.ndarray) -> None:
         value = np.asarray(value, dtype=float)
+        if value.shape != (4, 4):
+            raise ValueError(f'{self.name}.T needs shape (4, 4), got {value.shape}')
         self.R = value[:3, :3]
         self.p = value[:3, 3]
+
+    position = T
 
     @property
     def v(self) -> np.ndarray:
@@ -312,13 +319,6 @@ class Link:
     def __repr__(self) -> str:
         """Name, index and joint id."""
         return f'Link({self.name!r}, index={self.index}, joint_id={self.joint_id})'
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """View of what all clones of a body share."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def rotation_matrix(value: object) -> np.ndarray:

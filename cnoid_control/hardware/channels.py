@@ -49,7 +49,7 @@ class Channels:
         for name in arrays:
             self._add_array(name, body.joint_arrays[name])
         if root:
-            self._add_array('root_q', body.root_q)
+            self._add_array('root_q', body.configuration[: body.root_q.size])
             self._add_array('root_motion', body.root_motion.reshape(-1))
         for link, flags in links.items():
             for flag, names in LINK_VALUES.items():

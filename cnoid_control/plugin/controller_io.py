@@ -24,6 +24,8 @@ class ControllerConfig:
         parameters: the options as a checked instance of the controller's `Parameters`; None for a
             controller that declares none.
         os: stream for the controller's messages.
+        time_step: period of the ticks [s].
+        current_time: time of the present tick [s], 0 before and at the first.
     """
 
     def __init__(
@@ -33,8 +35,11 @@ class ControllerConfig:
         options: str | Mapping[str, Any] = '',
         parameters: Any = None,
         os: TextIO | None = None,
+        time_step: float = 0.0,
     ) -> None:
         """Collect it; options given as a mapping become a line of YAML."""
+        self.time_step = time_step
+        self.current_time = 0.0
         self.controller_name = controller_name
         self.body = body
         self.set_options(options, parameters)
@@ -73,8 +78,6 @@ class ControllerIO(ControllerConfig):
     was not enabled keeps its initial value; an output that was not enabled goes nowhere.
 
     Attributes:
-        time_step: period of the ticks [s].
-        current_time: time of the present tick [s], 0 at the first.
         no_delay_mode: whether commands act in the step in which they were computed, not in the
             next one.
         inputs: what is read of each link, by link name.
@@ -105,9 +108,7 @@ class ControllerIO(ControllerConfig):
             os: stream for its messages.
             shared_objects: the objects of the controllers that share the body.
         """
-        super().__init__(controller_name, body, options, parameters, os)
-        self.time_step = time_step
-        self.current_time = 0.0
+        super().__init__(controller_name, body, options, parameters, os, time_step)
         self.no_delay_mode = False
         self.inputs: dict[str, StateFlag] = {}
         self.outputs: set[str] = set()
@@ -115,6 +116,19 @@ class ControllerIO(ControllerConfig):
         self.mailboxes: dict[str, Mailbox[Any]] = {}
         self.log_fields: dict[str, float | np.ndarray] = {}
         self._shared_objects = shared_objects if shared_objects is not None else {}
+
+    @property
+    def is_no_delay_mode(self) -> bool:
+        """Choreonoid's name for `no_delay_mode`."""
+        return self.no_delay_mode
+
+    @is_no_delay_mode.setter
+    def is_no_delay_mode(self, value: bool) -> None:
+        self.no_delay_mode = value
+
+    # What older versions of Choreonoid call it.
+    is_immediate_mode = is_no_delay_mode
+    immediate_mode = is_no_delay_mode
 
     def enable_io(self, link: Link) -> None:
         """Enable input and output of a link or joint as its actuation mode suggests."""

@@ -78,7 +78,7 @@ class ControllerHost:
     def configure(self) -> None:
         """Configure all controllers on the model; those that fail are dropped."""
         model = self.body.clone()
-        self._keep(lambda managed: managed.configure(model, self.os))
+        self._keep(lambda managed: managed.configure(model, self.time_step, self.os))
 
     def initialize(self, standby: bool = False) -> IORequest:
         """Initialize all controllers; those that fail are dropped.

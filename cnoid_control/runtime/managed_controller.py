@@ -75,11 +75,12 @@ class ManagedController:
 
     # --- phases -------------------------------------------------------------------------------
 
-    def configure(self, model: Body, os: TextIO) -> list[ControllerFailed]:
+    def configure(self, model: Body, time_step: float, os: TextIO) -> list[ControllerFailed]:
         """Configure the controller and then its sub-controllers.
 
         Args:
             model: the robot's model.
+            time_step: period of the ticks [s].
             os: stream for messages.
 
         Returns:
@@ -90,10 +91,10 @@ class ManagedController:
         """
         if self.configured:
             self.unconfigure()
-        config = ControllerConfig(self.name, model, self.options, self.parameters, os)
+        config = ControllerConfig(self.name, model, self.options, self.parameters, os, time_step)
         self._demand('configure', self.controller.configure, config)
         self.configured = True
-        return self._keep_children(lambda child: child.configure(model, os))
+        return self._keep_children(lambda child: child.configure(model, time_step, os))
 
     def initialize(
         self, robot: Body, own: Body, time_step: float, os: TextIO, shared: dict[str, Any]

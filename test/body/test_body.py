@@ -168,7 +168,7 @@ def test_pose_setter_of_the_root_is_an_input() -> None:
     """The root's pose is what kinematics start from."""
     body = mixed()
     before = body.link('tail').p.copy()
-    pose = body.root_link.T
+    pose = body.root_link.T.copy()
     pose[:3, 3] += [1.0, 2.0, 3.0]
     body.root_link.T = pose
     body.calc_forward_kinematics()

@@ -156,7 +156,7 @@ def test_limits_are_kept_where_asked() -> None:
     body = bent_sr1()
     path = JointPath(body.link('CHEST'), body.link('RARM_WRIST_R'))
     path.within_limits = path.best_effort = True
-    goal = body.link('RARM_WRIST_R').T
+    goal = body.link('RARM_WRIST_R').T.copy()
     goal[:3, 3] += [0.3, 0.0, 0.4]
     path.calc_inverse_kinematics(goal)
     ids = [joint.joint_id for joint in path.joints]
@@ -168,7 +168,7 @@ def test_base_goal_moves_the_base_first() -> None:
     """A goal for the base puts it there, the whole body with it."""
     body = bent_sr1()
     path = JointPath(body.link('WAIST'), body.link('RLEG_ANKLE_R'))
-    base_goal = body.link('WAIST').T
+    base_goal = body.link('WAIST').T.copy()
     base_goal[:3, 3] += [0.02, 0.0, -0.03]
     foot = body.link('RLEG_ANKLE_R').T
     path.set_base_link_goal(base_goal)

@@ -352,7 +352,7 @@ class Run:
             parent = find_controller('sub_controllers')()
             parent.initialize(ControllerIO('parent', self.body, DT, shared_objects=shared))
         os = io.StringIO()
-        self.managed.configure(self.model, os)
+        self.managed.configure(self.model, 0.001, os)
         self.managed.initialize(self.model, self.body, DT, os, shared)
         self.managed.start()
         self.commands: list[np.ndarray] = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fake_hardware import two_joint_body
 
-from cnoid_control import ControllerIO, StateFlag
+from cnoid_control import ControllerConfig, ControllerIO, StateFlag
 from cnoid_control.body import Body, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.plugin.exceptions import ControllerError
@@ -146,3 +146,23 @@ def test_holes_in_the_joint_ids_carry_nothing():
         io.enable_io(joint)
     assert io.inputs == {'arm': StateFlag.JOINT_DISPLACEMENT}
     assert io.outputs == {'arm'}
+
+
+def test_configuration_knows_the_time_step():
+    """Choreonoid's config has the members of its io."""
+    config = ControllerConfig('tester', two_joint_body(), time_step=0.01)
+    assert config.time_step == 0.01
+    assert config.current_time == 0.0
+
+
+@pytest.mark.parametrize(
+    'name', ['no_delay_mode', 'is_no_delay_mode', 'immediate_mode', 'is_immediate_mode']
+)
+def test_no_delay_mode_has_its_old_names(io, name):
+    """Whichever name it is set by, it is one switch."""
+    assert not io.no_delay_mode
+    setattr(io, name, True)
+    assert io.no_delay_mode
+    assert io.is_no_delay_mode
+    assert io.immediate_mode
+    assert io.is_immediate_mode

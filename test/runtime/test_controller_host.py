@@ -171,8 +171,8 @@ def test_unconfigures_before_it_configures_again():
     """A second configure is preceded by unconfigure."""
     managed = noting('a')
     body = two_joint_body()
-    managed.configure(body, io.StringIO())
-    managed.configure(body, io.StringIO())
+    managed.configure(body, 0.01, io.StringIO())
+    managed.configure(body, 0.01, io.StringIO())
     assert CALLS == ['a.configure', 'a.unconfigure', 'a.configure']
 
 

@@ -77,8 +77,17 @@ class Device:
             current = getattr(self, name)
             if isinstance(value, np.ndarray) and value.shape == getattr(current, 'shape', None):
                 current[...] = value
+            elif name in self.state_fields and isinstance(current, np.ndarray):
+                current[...] = self._numbers(name, value, current.shape)
             else:
                 setattr(self, name, copy.copy(value))
+
+    def _numbers(self, name: str, value: object, shape: tuple[int, ...]) -> np.ndarray:
+        """Numbers that were assigned to a field, a list perhaps, in the field's shape."""
+        array = np.asarray(value, dtype=float)
+        if array.shape != shape:
+            raise ValueError(f'{self.name}.{name} has shape {shape}, got {array.shape}')
+        return array
 
     def clear_state(self) -> None:
         """Forget what was measured: arrays to zero, what it saw to nothing."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.body.devices.base import Device
+from cnoid_control.body.read_only import read_only
 
 
 class OpticalFrame(Enum):
@@ -64,7 +65,7 @@ class VisionSensor(Device):
     @property
     def R_optical(self) -> np.ndarray:
         """Axes of a GL camera (right, up, back) in the link frame, shape (3, 3)."""
-        return self.R_local @ _GL_AXES[self.optical_frame]
+        return read_only(self.R_local @ _GL_AXES[self.optical_frame])
 
 
 class ImageType(Enum):
@@ -277,12 +278,12 @@ class RangeSensor(VisionSensor):
     @property
     def yaw_angles(self) -> np.ndarray:
         """Yaw of every column [rad], positive to the left, shape (num_yaw_samples,)."""
-        return _grid(self.yaw_range, self.yaw_step)
+        return read_only(_grid(self.yaw_range, self.yaw_step))
 
     @property
     def pitch_angles(self) -> np.ndarray:
         """Pitch of every row [rad], positive upwards, shape (num_pitch_samples,)."""
-        return _grid(self.pitch_range, self.pitch_step)
+        return read_only(_grid(self.pitch_range, self.pitch_step))
 
     @property
     def num_yaw_samples(self) -> int:

@@ -151,7 +151,9 @@ class SimpleControllerStage(BaseController):
             CompositionError: it cannot be configured or initialized, or commands more than joints.
         """
         self._outer, self._io = io, None
-        config = ControllerConfig(self.name, io.body.clone(), self.options, self.parameters, io.os)
+        config = ControllerConfig(
+            self.name, io.body.clone(), self.options, self.parameters, io.os, io.time_step
+        )
         if not self.controller.configure(config):
             raise _refused(self.name, 'configure() returned False')
         inner = self._initialize()
