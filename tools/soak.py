@@ -105,12 +105,12 @@ def embedded() -> Iterator[tuple[RunFor, int]]:
 def through_dds() -> Iterator[tuple[RunFor, int]]:
     """SR1 and the node in two processes: how to let them run, and the process to watch."""
     from cnoid_control.bench.rows_free_run import LoopWatch
-    from cnoid_control.demo.process import DemoFailed, Process
+    from cnoid_control.demo.process import NODE, SIMULATOR, DemoFailed, Process
     from cnoid_control.ros.transport import reserved_domain
 
     with reserved_domain() as domain, tempfile.TemporaryDirectory() as folder:
-        robot = Process('mujoco_node', domain, Path(folder, 'robot.log'), 'pacing:=free')
-        node = Process('node', domain, Path(folder, 'node.log'), *PATIENT)
+        robot = Process(SIMULATOR, domain, Path(folder, 'robot.log'), 'pacing:=free')
+        node = Process(NODE, domain, Path(folder, 'node.log'), *PATIENT)
         watch = LoopWatch(domain)
 
         def run_for(duration: float) -> int:

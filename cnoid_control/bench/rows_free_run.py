@@ -80,13 +80,13 @@ def free_run(duration: float = DURATION) -> tuple[float, float]:
     Raises:
         DemoFailed: a process ended, or the controller did not go on.
     """
-    from cnoid_control.demo.process import DemoFailed, Process
+    from cnoid_control.demo.process import NODE, SIMULATOR, DemoFailed, Process
     from cnoid_control.ros.transport import reserved_domain
     from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
     with reserved_domain() as domain, tempfile.TemporaryDirectory() as folder:
-        robot = Process('mujoco_node', domain, Path(folder, 'robot.log'), 'pacing:=free')
-        node = Process('node', domain, Path(folder, 'node.log'))
+        robot = Process(SIMULATOR, domain, Path(folder, 'robot.log'), 'pacing:=free')
+        node = Process(NODE, domain, Path(folder, 'node.log'))
         watch = LoopWatch(domain)
         try:
             begin = time.monotonic()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cnoid_control.demo
-from cnoid_control.demo.process import CONFIG, DemoFailed, Process
+from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, DemoFailed, Process
 from cnoid_control.demo.report import FORCE_SENSORS, measure, print_table, save_pictures
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.build import make_robot
@@ -54,11 +54,11 @@ def run(duration: float, out: Path) -> None:
             [f'{name}_broadcaster/wrench' for name in FORCE_SENSORS],
         )
         closing.callback(observer.close)
-        simulator = Process('sim.node', domain, logs / 'simulator.log', *SIMULATOR_PARAMETERS)
+        simulator = Process(SIMULATOR, domain, logs / 'simulator.log', *SIMULATOR_PARAMETERS)
         closing.callback(simulator.stop)
         # In lock-step the simulator waits at its first state: the observer misses nothing.
         watch(observer, 0.0, (simulator,))
-        node = Process('node.control_node', domain, logs / 'node.log', *NODE_PARAMETERS)
+        node = Process(NODE, domain, logs / 'node.log', *NODE_PARAMETERS)
         closing.callback(node.stop)
         wall_time = watch(observer, duration, (simulator, node))
     found = measure(body, observer.samples, observer.latencies, wall_time)

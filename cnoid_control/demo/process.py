@@ -12,6 +12,9 @@ from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.share import shared_file
 
 CONFIG = 'sr1_pd'
+# Modules of the two nodes.
+SIMULATOR = 'cnoid_control.ros.sim.node'
+NODE = 'cnoid_control.ros.node.control_node'
 
 
 class DemoFailed(CnoidControlError):
@@ -22,11 +25,11 @@ class Process:
     """One of the two processes, its output in a file."""
 
     def __init__(self, module: str, domain: int, log: Path, *parameters: str) -> None:
-        """Start a module of cnoid_control.ros with the demonstration's configuration."""
+        """Start SIMULATOR or NODE with the demonstration's configuration."""
         self.module = module
         self.log = log
         config = str(shared_file('config', CONFIG, '.yaml'))
-        command = [sys.executable, '-m', f'cnoid_control.ros.{module}', '--ros-args']
+        command = [sys.executable, '-m', module, '--ros-args']
         command += ['--params-file', config]
         for parameter in parameters:
             command += ['-p', parameter]

@@ -10,7 +10,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
 
 from cnoid_control.demo.__main__ import bar
-from cnoid_control.demo.process import DemoFailed, Process
+from cnoid_control.demo.process import SIMULATOR, DemoFailed, Process
 
 
 def test_sr1_stands_with_the_node_in_the_loop(tmp_path):
@@ -36,7 +36,7 @@ def check_until_it_fails(process):
 
 def test_a_process_that_ends_is_reported_with_what_it_said(ros_domain, tmp_path):
     """The reason that a process gives before it ends is shown."""
-    process = Process('sim.node', ros_domain, tmp_path / 'log', 'robot.model:=missing.urdf')
+    process = Process(SIMULATOR, ros_domain, tmp_path / 'log', 'robot.model:=missing.urdf')
     try:
         with pytest.raises(DemoFailed, match=r'(?s)sim.node has ended .*missing\.urdf'):
             check_until_it_fails(process)
