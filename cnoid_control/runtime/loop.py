@@ -30,7 +30,7 @@ from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 from cnoid_control.runtime.safety.limits import CommandLimiter
 from cnoid_control.runtime.safety.safe_state import SafeState
-from cnoid_control.runtime.safety.watchdog import Trip, Watchdog
+from cnoid_control.runtime.safety.watchdog import ESTOP, STOP, Trip, Watchdog
 from cnoid_control.runtime.trace import TickTrace
 
 if TYPE_CHECKING:
@@ -569,7 +569,7 @@ class ControlLoop:
             reason: one sentence on why.
             estop: whether it is an emergency stop.
         """
-        name, action = ('estop', 'estop') if estop else ('stop', 'safe')
+        name, action = (ESTOP, 'estop') if estop else (STOP, 'safe')
         self.watchdog.trip(name, action, reason)
 
     def request_stop(self) -> None:

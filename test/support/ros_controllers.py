@@ -135,6 +135,7 @@ class Gated(Hold):
     closed = ''
     is_waiting = threading.Event()
     opened = threading.Event()
+    controls = 0
 
     @classmethod
     def close(cls, phase):
@@ -161,6 +162,7 @@ class Gated(Hold):
 
     def control(self):
         """One tick."""
+        self.controls += 1
         self._pass('control')
         return super().control()
 

@@ -70,6 +70,8 @@ EXIT_OK, EXIT_FAILED, EXIT_CONTEXT_LOST = 0, 1, 3
 EXECUTOR_PAUSE = 0.002
 # Time that a transition under way is given when the node is to end [s].
 FINISH_PATIENCE = 1.0
+# Time that it is given then, without a context [s].
+HANG_PATIENCE = 5.0
 
 
 class ControlNode(LifecycleNode):
@@ -90,6 +92,10 @@ class ControlNode(LifecycleNode):
         self.failed = threading.Event()
         self.problem = ''
         self._transition = threading.Lock()
+        self._is_autostarting = False
+        # Guards who takes a stop: the session, or the activation that is still to come.
+        self._stop_gate = threading.Lock()
+        self._stopped_before = ''
         self._guard_transitions()
         self._bridge = MailboxBridge(self)
         self.options = ConfigParameters(self)
@@ -104,8 +110,26 @@ class ControlNode(LifecycleNode):
         self._serve_stop('estop', 'emergency stop by ~/estop', estop=True)
 
     def _serve_stop(self, name: str, reason: str, estop: bool) -> None:
+        def stop(request: Any, response: Any) -> Any:
+            if self._refuse_activation(reason):
+                response.success = True
+                response.message = f'{reason}: the node is not activated'
+                return response
+            return answer(request, response)
+
         answer = self._answer(name, lambda operation: operation.stop(reason, estop))
-        self._supervision.serve(name, answer)
+        self._supervision.serve(name, stop)
+
+    def _refuse_activation(self, reason: str) -> bool:
+        """Have an activation that is to come refused, where no session can take the stop yet."""
+        with self._stop_gate:
+            session = self.session
+            if session is not None and session.operation.is_stoppable:
+                return False
+            if not (self._is_autostarting or self._transition.locked()):
+                return False
+            self._stopped_before = reason
+            return True
 
     def _serve(self, name: str, action: Callable[[Supervisor], None]) -> None:
         self.create_service(Trigger, f'~/{name}', self._answer(name, action))
@@ -167,6 +191,11 @@ class ControlNode(LifecycleNode):
 
         def activate() -> None:
             assert self.session is not None
+            with self._stop_gate:
+                reason, self._stopped_before = self._stopped_before, ''
+                if reason:
+                    raise CnoidControlError(f'{reason} before it was active')
+                self.session.runner.is_starting = True
             self.session.activate()
             self._bridge.open(self.session.operation.mailboxes())
             super(ControlNode, self).on_activate(state)
@@ -241,12 +270,15 @@ class ControlNode(LifecycleNode):
 
     def autostart(self) -> bool:
         """Configure and activate; whether both went well."""
+        self._is_autostarting = True
         try:
             configured = self.trigger_configure() == SUCCESS
             return configured and self.trigger_activate() == SUCCESS
         except CONTEXT_ERRORS:
             # The node was told to end in the meantime.
             return False
+        finally:
+            self._is_autostarting = False
 
     def halt(self) -> None:
         """Have the loop leave the robot safe and end; at once, from any thread."""
@@ -259,7 +291,11 @@ class ControlNode(LifecycleNode):
         if not self._transition.acquire(timeout=FINISH_PATIENCE):
             # It waits for the robot: without a context it gives up.
             self.context.try_shutdown()
-            self._transition.acquire()
+            if not self._transition.acquire(timeout=HANG_PATIENCE):
+                # Controllers are called in it: they may never return, and must not keep the
+                # process.
+                print('cnoid_control: a transition does not return: left behind', file=sys.stderr)
+                return
         self._close()
 
     def destroy_node(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -30,6 +31,8 @@ DEPTH = 10
 class MailboxBridge:
     """Subscriptions and services for a set of mailboxes; they belong to the node's executor.
 
+    `open` and `close` may be called from any thread.
+
     A number arrives as std_msgs/Float64, a twist as geometry_msgs/TwistStamped, a pose as
     geometry_msgs/PoseStamped, joint values as sensor_msgs/JointState, a trajectory as
     trajectory_msgs/JointTrajectory, a trigger as a call of std_srvs/Trigger; goals to be followed
@@ -42,20 +45,22 @@ class MailboxBridge:
         self._subscriptions: list[Any] = []
         self._services: list[Any] = []
         self._trajectories: list[TrajectoryInterface] = []
+        self._lock = threading.RLock()
 
     def open(self, mailboxes: Iterable[Mailbox[Any]]) -> None:
         """Bridge these mailboxes and no others any more.
 
         What cannot be bridged is left out with a warning: the controllers have the robot already.
         """
-        self.close()
-        for mailbox in mailboxes:
-            try:
-                self._bridge(mailbox)
-            except Exception as error:
-                self._node.get_logger().warning(
-                    f'mailbox {mailbox.name!r} gets nothing from ROS: {describe(error)}'
-                )
+        with self._lock:
+            self.close()
+            for mailbox in mailboxes:
+                try:
+                    self._bridge(mailbox)
+                except Exception as error:
+                    self._node.get_logger().warning(
+                        f'mailbox {mailbox.name!r} gets nothing from ROS: {describe(error)}'
+                    )
 
     def _bridge(self, mailbox: Mailbox[Any]) -> None:
         if mailbox.kind is Trigger:
@@ -67,13 +72,14 @@ class MailboxBridge:
 
     def close(self) -> None:
         """Bridge nothing any more."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        for service in self._services:
-            self._node.destroy_service(service)
-        for interface in self._trajectories:
-            interface.destroy()
-        self._subscriptions, self._services, self._trajectories = [], [], []
+        with self._lock:
+            for subscription in self._subscriptions:
+                self._node.destroy_subscription(subscription)
+            for service in self._services:
+                self._node.destroy_service(service)
+            for interface in self._trajectories:
+                interface.destroy()
+            self._subscriptions, self._services, self._trajectories = [], [], []
 
     def _subscribe(self, mailbox: Mailbox[Any]) -> None:
         type_name, convert = CONVERTERS[mailbox.kind]

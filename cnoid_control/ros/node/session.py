@@ -7,6 +7,7 @@ from typing import TextIO
 
 from rclpy.node import Node
 
+from cnoid_control.ros.exceptions import RosError
 from cnoid_control.ros.node.command_echo import CommandEcho
 from cnoid_control.ros.node.endpoint_watch import EndpointWatch
 from cnoid_control.ros.node.log import NodeLog
@@ -136,6 +137,10 @@ class ControlSession:
         Raises:
             CnoidControlError: something is missing or refused; the robot was not commanded.
         """
+        with self.runner.starting():
+            self._activate()
+
+    def _activate(self) -> None:
         before = self.body.q.copy()
         self.hardware.refresh()
         if self.loop.host.is_abandoned:
@@ -182,6 +187,9 @@ class ControlSession:
         """End the loop, stop the controllers, leave the robot safe."""
         self._is_activated = False
         self.runner.stop()
+        if self.runner.is_running:
+            # Two threads on the robot would be worse: it is left to the heartbeat monitor.
+            raise RosError("the loop's thread does not return from the robot")
         self._endpoints.stop()
         self.watchdog.stop()
         self._is_initialized = False
@@ -203,9 +211,10 @@ class ControlSession:
             self.loop.host.stop()
             self.loop.host.unconfigure()
         finally:
-            self._endpoints.stop()
-            self._echo.close()
-            self.hardware.close()
+            if not self.runner.is_running:
+                self._endpoints.stop()
+                self._echo.close()
+                self.hardware.close()
             self.log.finish()
 
     def _report_safe_state(self, reason: str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
@@ -69,6 +70,7 @@ class SessionLoop:
 
     Attributes:
         error: what ended the last thread unexpectedly; None for nothing.
+        is_starting: whether somebody is about to start the thread.
         patience: longest wait for a function to begin, and then for it to finish [s].
     """
 
@@ -98,6 +100,9 @@ class SessionLoop:
         self._leave = leave
         self._ended = ended
         self._calls = CallQueue()
+        self.is_starting = False
+        # Held by whoever calls controllers while no thread runs.
+        self._idle = threading.RLock()
         self._stop = threading.Event()
         self._gc_pause = GcPause()
         self._thread = LoopThread(loop, self._run, self._fail_call)
@@ -107,8 +112,17 @@ class SessionLoop:
         """Whether the thread runs."""
         return self._thread.is_running
 
+    @contextlib.contextmanager
+    def starting(self) -> Iterator[None]:
+        """Keep others from the controllers until the thread has started, or will not."""
+        with self._idle:
+            try:
+                yield
+            finally:
+                self.is_starting = False
+
     def start(self) -> None:
-        """Start a thread.
+        """Start a thread; within `starting`.
 
         Raises:
             LoopStalled: the last one has not ended.
@@ -131,8 +145,9 @@ class SessionLoop:
         self.halt()
         self._thread.stop()
         self._gc_pause.end()
-        if not self.is_running:
-            self._calls.run_all()
+        with self._idle:
+            if not self.is_running:
+                self._calls.run_all()
 
     def call(self, function: Callable[[], ResultT]) -> ResultT:
         """Run a function between two ticks and return its result; at once when no thread runs.
@@ -143,8 +158,16 @@ class SessionLoop:
             ControlTimeout: a controller that it called did not return.
             Exception: what the function raised.
         """
-        if not self.is_running or self._thread.is_current:
+        if self._thread.is_current:
             return function()
+        # Who starts the thread must not meet the function.
+        if not self._idle.acquire(timeout=self.patience):
+            raise LoopCallTimeout(self.patience, started=False)
+        try:
+            if not self.is_running:
+                return function()
+        finally:
+            self._idle.release()
         future = self._calls.add(function)
         wait([future], self.patience)
         # Who is told that it has failed must not see it take effect later.

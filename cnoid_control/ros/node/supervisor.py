@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -23,6 +25,21 @@ PAUSED = 'paused'
 # Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
 STOP_TIMEOUT = 2.0
 STOP_POLL = 0.001
+
+
+@dataclass(eq=False)
+class Stop:
+    """A request to stop.
+
+    Attributes:
+        reason: why.
+        estop: whether it is an emergency stop.
+        is_answered: whether who has asked for it knows what came of it.
+    """
+
+    reason: str
+    estop: bool
+    is_answered: bool = False
 
 
 class Supervisor:
@@ -55,8 +72,10 @@ class Supervisor:
         self._safe_state = loop.safe_state
         self._hardware = hardware
         self._runner = runner
-        # Reasons of the stops since the last reset began, and whether they are emergency stops.
-        self._stops: list[tuple[str, bool]] = []
+        # Stops that the next reset must not undo: those since it began, and those before it that
+        # were not answered yet.
+        self._stops: list[Stop] = []
+        self._stops_lock = threading.Lock()
 
     @property
     def is_active(self) -> bool:
@@ -81,6 +100,11 @@ class Supervisor:
     @config.setter
     def config(self, config: RunConfig) -> None:
         self._configs[self.host] = config
+
+    @property
+    def is_stoppable(self) -> bool:
+        """Whether the loop runs, or is about to."""
+        return self._runner.is_running or self._runner.is_starting
 
     def members(self) -> list[ManagedController]:
         """The controllers and sub-controllers of `host`."""
@@ -121,32 +145,46 @@ class Supervisor:
 
     def stop(self, reason: str, estop: bool = False) -> None:
         """Enter the safe state; an emergency stop overrules everything."""
-        self._demand_active()
-        self._remember_stop(reason, estop)
-        self._loop.request_safe_state(reason, estop)
-        # The loop's thread may be held up by a controller: whoever ticks takes it.
-        deadline = time.monotonic() + STOP_TIMEOUT
-        while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
-            self._demand_active()
-            if time.monotonic() > deadline:
-                raise RosError(f'no tick was taken in {STOP_TIMEOUT:g} s')
-            time.sleep(STOP_POLL)
+        self._demand_stoppable()
+        stop = self._remember_stop(reason, estop)
+        try:
+            self._loop.request_safe_state(reason, estop)
+            # The loop's thread may be held up by a controller: whoever ticks takes it.
+            deadline = time.monotonic() + STOP_TIMEOUT
+            while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
+                self._demand_stoppable()
+                if time.monotonic() > deadline:
+                    raise RosError(
+                        f'no tick was taken in {STOP_TIMEOUT:g} s; the next one stops the robot'
+                    )
+                time.sleep(STOP_POLL)
+        finally:
+            stop.is_answered = True
 
-    def _remember_stop(self, reason: str, estop: bool) -> None:
-        if (reason, estop) not in self._stops:
-            self._stops.append((reason, estop))
+    def _remember_stop(self, reason: str, estop: bool) -> Stop:
+        stop = Stop(reason, estop)
+        with self._stops_lock:
+            # Once is enough of what is asked for again and again.
+            self._stops = [
+                one
+                for one in self._stops
+                if (one.reason, one.estop, one.is_answered) != (reason, estop, True)
+            ]
+            self._stops.append(stop)
+        return stop
 
     def reset(self) -> None:
         """Leave the safe state: fresh controllers take over from the measured state.
 
         Command controllers that were deactivated in the meantime are activated again. A stop that
-        is asked for after the reset has begun overrules it.
+        is asked for after the reset has begun, or was not answered by then, overrules it.
 
         Raises:
             CnoidControlError: they cannot; the safe state goes on.
         """
         self._demand_active()
-        self._stops.clear()
+        with self._stops_lock:
+            self._stops = [stop for stop in self._stops if not stop.is_answered]
         if not self._safe_state.is_engaged:
             return
         causes = self._loop.watchdog.too_old()
@@ -168,7 +206,7 @@ class Supervisor:
         except Exception as error:
             if isinstance(error, LoopCallTimeout) and error.started:
                 # It may still take effect, when nobody expects it any more.
-                self._remember_stop('a reset was given up', False)
+                self._remember_stop('a reset was given up', False).is_answered = True
                 raise
             new.stop()
             new.unconfigure()
@@ -182,12 +220,12 @@ class Supervisor:
         self._demand_no_stop()
         self._loop.restart(new)
         # What had been found before was forgotten: a stop that came just now among it.
-        for reason, estop in list(self._stops):
-            self._safe_state.enter(reason, estop)
+        for stop in self._stops:
+            self._safe_state.enter(stop.reason, stop.estop)
 
     def _demand_no_stop(self) -> None:
         if self._stops:
-            reasons = '; '.join(reason for reason, _ in self._stops)
+            reasons = '; '.join(stop.reason for stop in self._stops)
             raise RosError(f'reset refused, stopped after it had begun: {reasons}')
 
     def swap(self, config: RunConfig) -> None:
@@ -235,6 +273,10 @@ class Supervisor:
 
     def _demand_active(self) -> None:
         if not self.is_active:
+            raise RosError('the node is not active')
+
+    def _demand_stoppable(self) -> None:
+        if not self.is_stoppable:
             raise RosError('the node is not active')
 
     def _demand_control(self) -> None:

@@ -101,6 +101,10 @@ class WatchdogParameters:
         return self.control_timeout or (PATIENT_CONTROL_TIME if stands_still else CONTROL_TIME)
 
 
+# Watches that are requests of somebody: to stop, and to stop at once.
+REQUESTS = STOP, ESTOP = 'stop', 'estop'
+
+
 @dataclass(frozen=True)
 class Trip:
     """A watch that found something wrong.
@@ -233,14 +237,19 @@ class Watchdog:
         self._grace_end = now + self.parameters.grace
         self._fed = dict.fromkeys(self._ages, now)
         self._looked = {}
+        # A request that no tick has acted on yet is not forgotten.
+        for trip in self._pending.copy():
+            if trip.watch not in REQUESTS:
+                self._pending.remove(trip)
         self._bad.clear()
-        self._pending.clear()
         self._late_ticks = 0
         self._last_stamp = math.nan
 
     def stop(self) -> None:
-        """Watch no more until the next start."""
+        """Watch no more until the next start; requests that came too late are dropped."""
         self._grace_end = math.inf
+        self._pending.clear()
+        self._bad.clear()
 
     def feed(self, name: str) -> None:
         """Say that what the watch waits for has come; too late is found even if nobody looked."""

@@ -15,20 +15,31 @@ from robot_rig import RobotRig
 from ros_controllers import Gated
 from served_node import ServedNode
 
+from cnoid_control.ros.exceptions import RosError
+from cnoid_control.ros.node import control_node
+from cnoid_control.ros.node.control_node import SUCCESS
+from cnoid_control.runtime import loop_thread
+
 
 @pytest.fixture
-def served(ros_context, tmp_path: Path) -> Iterator[ServedNode]:
-    """Return an active node whose controllers may be held up."""
+def starting(ros_context, tmp_path: Path) -> Iterator[ServedNode]:
+    """Return a node that is not configured; its controllers may be held up."""
     Gated.open()
     rig = RobotRig(ros_context)
     made = ServedNode(rig, tmp_path, 'ros_controllers:Gated')
     try:
-        made.activate()
         yield made
     finally:
         Gated.open()
         made.close()
         rig.close()
+
+
+@pytest.fixture
+def served(starting: ServedNode) -> ServedNode:
+    """Return an active node whose controllers may be held up."""
+    starting.activate()
+    return starting
 
 
 @pytest.fixture
@@ -174,6 +185,136 @@ def test_a_stop_in_the_moment_of_a_restart_is_not_forgotten(served: ServedNode) 
     assert not success
     assert 'the button' in reason
     assert session.safe_state.is_estop
+
+
+def test_a_stop_that_is_not_answered_yet_overrules_a_reset(served: ServedNode) -> None:
+    """Though it was asked for before the reset began: who asks for both must find it stopped."""
+    operation, loop = served.session.operation, served.session.loop
+    assert served.trigger('stop') == (True, 'stopped by ~/stop')
+    asked, goes_on = threading.Event(), threading.Event()
+    request = loop.request_safe_state
+
+    def interrupted(reason: str, estop: bool = False) -> None:
+        asked.set()
+        assert goes_on.wait(20.0)
+        request(reason, estop)
+
+    loop.request_safe_state = interrupted
+    button = threading.Thread(target=operation.stop, args=('the button', True))
+    button.start()
+    assert asked.wait(20.0)
+    success, reason = served.trigger('reset')
+    goes_on.set()
+    button.join()
+    assert not success
+    assert 'the button' in reason
+    assert served.session.safe_state.is_estop
+    loop.request_safe_state = request
+    assert served.trigger('reset') == (True, 'running')
+
+
+def test_a_stop_during_configuration_keeps_the_node_from_becoming_active(
+    starting: ServedNode,
+) -> None:
+    """The activation that follows is refused with the reason; the one after it is not."""
+    Gated.close('configure')
+    autostart = threading.Thread(target=starting.node.autostart)
+    autostart.start()
+    assert Gated.is_waiting.wait(20.0)
+    success, message = starting.trigger('estop')
+    assert success, message
+    assert message == 'emergency stop by ~/estop: the node is not activated'
+    Gated.open()
+    autostart.join()
+    assert not starting.session.is_active
+    assert 'emergency stop by ~/estop before it was active' in starting.node.problem
+    assert starting.node.trigger_activate() == SUCCESS, starting.node.problem
+    assert starting.session.is_active
+
+
+def test_a_stop_during_activation_holds_the_robot_from_the_first_tick_on(
+    starting: ServedNode,
+) -> None:
+    """The controllers have never commanded anything."""
+    assert starting.node.trigger_configure() == SUCCESS, starting.node.problem
+    session = starting.session
+    activate, stopped = session.hardware.activate, []
+
+    def stop_meanwhile() -> None:
+        stopped.append(starting.ask('stop'))
+        starting.rig.wait(lambda: session.loop.watchdog._pending)
+        activate()
+
+    session.hardware.activate = stop_meanwhile
+    assert starting.node.trigger_activate() == SUCCESS, starting.node.problem
+    starting.rig.wait(stopped[0].done)
+    assert stopped[0].result().success, stopped[0].result().message
+    assert session.safe_state.reason == 'stopped by ~/stop'
+    assert session.safe_state.is_engaged
+    assert starting.controller.controls == 0
+
+
+def test_a_stop_is_refused_where_nothing_runs(starting: ServedNode) -> None:
+    """Neither before it is configured nor while it is inactive; it is not remembered."""
+    assert starting.trigger('stop') == (False, 'the node is not configured')
+    assert starting.node.trigger_configure() == SUCCESS, starting.node.problem
+    assert starting.trigger('estop') == (False, 'the node is not active')
+    assert starting.node.trigger_activate() == SUCCESS, starting.node.problem
+    assert not starting.session.safe_state.is_engaged
+
+
+def test_options_and_activation_do_not_meet(starting: ServedNode) -> None:
+    """Options that are set while the node becomes active are taken between two ticks."""
+    assert starting.node.trigger_configure() == SUCCESS, starting.node.problem
+    session = starting.session
+    refresh, tasks, threads = session.hardware.refresh, [], []
+
+    def set_meanwhile() -> None:
+        tasks.append(starting.set('gated.kp', 250.0))
+        refresh()
+
+    def note(old, new) -> None:
+        threads.append(threading.current_thread().name)
+
+    session.loop.host.controllers[0].controller.update_parameters = note
+    session.hardware.refresh = set_meanwhile
+    assert starting.node.trigger_activate() == SUCCESS, starting.node.problem
+    starting.rig.wait(tasks[0].done)
+    assert tasks[0].result().successful, tasks[0].result().reason
+    assert threads == ['control loop']
+
+
+def test_a_loop_that_does_not_return_from_the_robot_is_left_alone(
+    served: ServedNode, stalled: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that its thread uses is destroyed under it."""
+    monkeypatch.setattr(loop_thread.LoopThread.stop, '__defaults__', (0.05,))
+    hardware = served.session.hardware
+    closed = []
+    monkeypatch.setattr(hardware, 'close', lambda: closed.append(True))
+    with pytest.raises(RosError, match="the loop's thread does not return from the robot"):
+        served.session.close()
+    assert not closed
+    stalled.set()
+    served.rig.wait(lambda: not served.session.is_active)
+
+
+def test_a_controller_that_never_comes_up_does_not_keep_the_node(
+    starting: ServedNode, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    """It is left behind."""
+    monkeypatch.setattr(control_node, 'FINISH_PATIENCE', 0.05)
+    monkeypatch.setattr(control_node, 'HANG_PATIENCE', 0.05)
+    # The rest of the test needs it.
+    monkeypatch.setattr(starting.node.context, 'try_shutdown', lambda: None)
+    Gated.close('configure')
+    autostart = threading.Thread(target=starting.node.autostart)
+    autostart.start()
+    assert Gated.is_waiting.wait(20.0)
+    starting.node.finish()
+    assert 'a transition does not return' in capfd.readouterr().err
+    Gated.open()
+    autostart.join()
 
 
 def test_whatever_a_service_raises_is_its_answer(served: ServedNode) -> None:

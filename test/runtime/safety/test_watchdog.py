@@ -245,3 +245,27 @@ def test_watches_may_change_while_they_are_gone_through(clock: Clock) -> None:
     found = guard.check()
     assert found is not None
     assert found.watch == 'state_timeout'
+
+
+@pytest.mark.parametrize('request_', ['stop', 'estop'])
+def test_a_request_that_no_tick_has_seen_outlives_a_start(clock: Clock, request_: str) -> None:
+    """A restart forgets what was found before it, but not that somebody wants a stop."""
+    watchdog = Watchdog(WatchdogParameters(), clock=clock)
+    watchdog.trip('time_jump', 'safe', 'found before')
+    watchdog.trip(request_, 'safe', 'the button')
+    watchdog.start()
+    trip = watchdog.check()
+    assert trip is not None
+    assert trip.message == 'the button'
+    assert watchdog.check() is None
+
+
+def test_a_request_after_the_end_is_not_kept_for_the_next_start(clock: Clock) -> None:
+    """Nobody runs whom it could be meant for."""
+    watchdog = Watchdog(WatchdogParameters(), clock=clock)
+    watchdog.trip('stop', 'safe', 'the button')
+    watchdog.stop()
+    watchdog.start()
+    assert watchdog.check() is None
+    watchdog.trip('stop', 'safe', 'the button again')
+    assert watchdog.check() is not None
