@@ -112,7 +112,7 @@ class Mesh:
         scale: factor along each axis.
         uri: the address as it stood in the model file, kept for writing it back.
         vertices: corner positions, flattened x y z ... [m]; empty for a file.
-        triangles: corner indices, flattened, three a triangle.
+        triangles: corner indices, flattened, three per triangle.
     """
 
     path: str = ''

@@ -82,7 +82,7 @@ def _show_graph(name: str, picture: str | None) -> int:
     from cnoid_control.controllers.composition.stage import make_stage
     from cnoid_control.runtime.config import ROS_KEYS, load_config
 
-    config = load_config(name, passed_over=ROS_KEYS)
+    config = load_config(name, ignore=ROS_KEYS)
     controller = config.controller_name
     options = config.options.get(controller, {})
     if isinstance(options, str):

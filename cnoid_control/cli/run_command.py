@@ -68,7 +68,7 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
     if args.hardware:
         overrides['hardware.type'] = args.hardware
     if args.option:
-        config = load_config(args.config, passed_over=ROS_KEYS)
+        config = load_config(args.config, ignore=ROS_KEYS)
         controller = args.controller or config.parameters.controller
         for text in args.option:
             key, equals, value = text.partition('=')

@@ -19,7 +19,7 @@ class PDParameters:
     """Options of PDController; a later kind of gain wins: for all, by group, by joint."""
 
     kp: float | list[float] = parameter(
-        100.0, 'position gain, for all joints or one a joint', unit='N m/rad or N/m', minimum=0.0
+        100.0, 'position gain, for all joints or one per joint', unit='N m/rad or N/m', minimum=0.0
     )
     ki: float | list[float] = parameter(
         0.0, 'integral gain', unit='N m/(rad s) or N/(m s)', minimum=0.0

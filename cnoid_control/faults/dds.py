@@ -190,7 +190,7 @@ SETTLING_TIME = 0.5
 # --- how they are injected --------------------------------------------------------------------
 
 
-def _spoil(kind: str) -> Callable[[DdsRig], float]:
+def _corrupt(kind: str) -> Callable[[DdsRig], float]:
     def inject(rig: DdsRig) -> float:
         rig.corrupt(kind)
         rig.wait_for(lambda: rig.injected('robot') > 0.0)
@@ -251,7 +251,7 @@ def _second_publisher(rig: DdsRig) -> float:
 def _unsubscribe(rig: DdsRig) -> float:
     # The one who checks the wire is a subscriber too.
     rig.wire.commands.close()
-    return _spoil('unsubscribe')(rig)
+    return _corrupt('unsubscribe')(rig)
 
 
 def _restart_manager(rig: DdsRig) -> float:
@@ -321,25 +321,25 @@ DDS_FAULTS = (
     ),
     DdsFault(
         'joint_states slow down',
-        _spoil('slow'),
+        _corrupt('slow'),
         'no joint states',
         stands=False,
         threshold=SHIPPED.state_timeout,
         missed=STATES,
     ),
-    DdsFault('joint_states jump in time', _spoil('jump'), 'jumped', told_by=STATES),
-    DdsFault('joint_states reordered', _spoil('reorder'), expect='goes on'),
-    DdsFault('joint_states with a joint missing', _spoil('missing'), expect='goes on'),
-    DdsFault('joint_states with NaN', _spoil('nan'), expect='goes on'),
-    DdsFault('joint_states with Inf', _spoil('inf'), expect='goes on'),
+    DdsFault('joint_states jump in time', _corrupt('jump'), 'jumped', told_by=STATES),
+    DdsFault('joint_states reordered', _corrupt('reorder'), expect='goes on'),
+    DdsFault('joint_states with a joint missing', _corrupt('missing'), expect='goes on'),
+    DdsFault('joint_states with NaN', _corrupt('nan'), expect='goes on'),
+    DdsFault('joint_states with Inf', _corrupt('inf'), expect='goes on'),
     DdsFault(
         'joint_states from two publishers',
         _second_publisher,
         '2 publishers',
         told_by=STATES,
     ),
-    DdsFault('joint_states truncated', _spoil('truncate'), expect='goes on'),
-    DdsFault('joint_states flood (10 kHz)', _spoil('flood'), expect='goes on'),
+    DdsFault('joint_states truncated', _corrupt('truncate'), expect='goes on'),
+    DdsFault('joint_states flood (10 kHz)', _corrupt('flood'), expect='goes on'),
     DdsFault(
         'IMU stops',
         _deactivate('imu_sensor_broadcaster'),
@@ -411,7 +411,7 @@ DDS_FAULTS = (
         missed=STATES,
     ),
     DdsFault('log disk full', _nothing, expect='goes on', closed_stdout=True),
-    DdsFault('clock set back', _spoil('back'), 'jumped by -', told_by=STATES),
+    DdsFault('clock set back', _corrupt('back'), 'jumped by -', told_by=STATES),
     DdsFault('parameter storm (1000 sets)', _parameter_storm, expect='goes on'),
     DdsFault('hot-swap storm (20 swaps)', _swap_storm, expect='goes on'),
 )

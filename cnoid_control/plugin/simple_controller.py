@@ -12,8 +12,8 @@ class SimpleController:
     """A robot controller with Choreonoid's life cycle.
 
     Override what you need; every method has a default. The host calls them in this order:
-    configure, initialize, start, then control once a tick, then stop, then unconfigure; pause and
-    resume may come in between.
+    configure, initialize, start, then control once per tick, then stop, then unconfigure; pause
+    and resume may come in between.
 
     Attributes:
         Parameters: dataclass of the controller's options (see `cnoid_control.parameters`);

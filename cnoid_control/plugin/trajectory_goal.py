@@ -34,7 +34,7 @@ class TrajectoryResult(IntEnum):
 
 
 class TrajectoryStatus(NamedTuple):
-    """What the controller followed and measured in one tick; arrays have one element a joint.
+    """What the controller followed and measured in one tick; arrays have one element per joint.
 
     Attributes:
         time: time of the tick [s].

@@ -52,7 +52,7 @@ class Bringup:
         self.pacing = given['pacing']
         self.file = str(shared_file('config', given['config'], '.yaml'))
         self.controllers_file = str(shared_file('config', given['controllers_file'], '.yaml'))
-        self.config: RunConfig = load_config(self.file, passed_over=NODE_KEYS)
+        self.config: RunConfig = load_config(self.file, ignore=NODE_KEYS)
         use_sim_time = given['use_sim_time']
         if use_sim_time == 'auto':
             use_sim_time = str(self.hardware in SIMULATED).lower()

@@ -174,7 +174,7 @@ class RunParameters:
     controller: str = parameter(
         description="entry point, 'package.module:Class' or 'file.py:Class'"
     )
-    rate: float = parameter(1000.0, 'ticks a second', unit='Hz', minimum=0.1, maximum=1e5)
+    rate: float = parameter(1000.0, 'ticks per second', unit='Hz', minimum=0.1, maximum=1e5)
     other_controllers: dict[str, OtherController] = parameter(
         {}, 'more controllers on the same robot, and sub-controllers, by name'
     )
@@ -250,14 +250,14 @@ class RunConfig:
 def load_config(
     name: str | Path,
     overrides: Mapping[str, Any] | None = None,
-    passed_over: Collection[str] = (),
+    ignore: Collection[str] = (),
 ) -> RunConfig:
     """Configuration from a file.
 
     Args:
         name: path or name of a parameter file, see `find_config`.
         overrides: values that replace those of the file; nested, or with keys such as 'a.b'.
-        passed_over: keys of the file that are for others.
+        ignore: keys of the file that are for others.
 
     Raises:
         CnoidControlError: there is no such file.
@@ -266,7 +266,7 @@ def load_config(
     """
     path = find_config(name)
     given = read_parameter_file(path)
-    values = {key: value for key, value in given.items() if key not in passed_over}
+    values = {key: value for key, value in given.items() if key not in ignore}
     values = merge(values, overrides or {})
     return parse_config(values, path.stem, path.resolve().parent)
 

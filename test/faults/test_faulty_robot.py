@@ -1,4 +1,4 @@
-"""The robot that spoils its joint states: each fault is on the wire as its name says."""
+"""The robot that corrupts its joint states: each fault is on the wire as its name says."""
 
 from __future__ import annotations
 

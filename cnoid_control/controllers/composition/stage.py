@@ -249,7 +249,7 @@ class SimpleControllerStage(BaseController):
     # --- the tick -----------------------------------------------------------------------------
 
     def output(self, **inputs: Any) -> Message | None:
-        """Command of this tick; control() is called once a tick, by whichever comes first."""
+        """Command of this tick; control() is called once per tick, by whichever comes first."""
         if self._result is None:
             self._result = self._control(inputs)
         return self._result

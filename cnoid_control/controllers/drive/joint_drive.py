@@ -62,7 +62,7 @@ class JointDrive:
 
         Raises:
             UnknownJoint: a joint does not exist, or has no id.
-            ParameterError: a list of gains has not one value a joint.
+            ParameterError: a list of gains has not one value per joint.
         """
         body = io.body
         named = parameters.joints or [joint.joint_name for joint in body.joints if joint.name]

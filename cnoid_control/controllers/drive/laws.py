@@ -33,7 +33,10 @@ class DriveParameters:
         read_only=True,
     )
     kp: float | list[float] = parameter(
-        1000.0, 'position gain, for all joints or one a joint', unit='N m/rad or N/m', minimum=0.0
+        1000.0,
+        'position gain, for all joints or one per joint',
+        unit='N m/rad or N/m',
+        minimum=0.0,
     )
     ki: float | list[float] = parameter(
         0.0, 'integral gain', unit='N m/(rad s) or N/(m s)', minimum=0.0
@@ -46,7 +49,7 @@ class DriveParameters:
         """The gains kp, ki and kd of each joint, shape (3, size).
 
         Raises:
-            ParameterError: a list has not one value a joint.
+            ParameterError: a list has not one value per joint.
         """
         rows = [spread(name, getattr(self, name), size) for name in GAINS]
         return np.array(rows)
@@ -72,7 +75,7 @@ def spread(key: str, value: float | list[float], size: int) -> np.ndarray:
     """One value a joint, from one for all or from a list.
 
     Raises:
-        ParameterError: a list has not one value a joint.
+        ParameterError: a list has not one value per joint.
     """
     if isinstance(value, (int, float)):
         return np.full(size, float(value))

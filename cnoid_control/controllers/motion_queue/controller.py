@@ -38,7 +38,7 @@ class MotionQueueController(SimpleController):
     `set_...` starts a motion now from the commanded state, `add_...` after everything queued.
     Joints can be taken out of the queue by `set_pid_command`, `set_torque` and
     `set_locked_velocity`, all or some; the next queue call that is about them brings them back
-    where they are. Vectors have one element a joint of the queue, or of the `joints` that are
+    where they are. Vectors have one element per joint of the queue, or of the `joints` that are
     named. To be called in the loop's thread, by a subclass or between two ticks; others use the
     mailboxes `milestone` and `add_milestone` (trajectories), `follow_joint_trajectory` (goals),
     `brake`, `pause_queue`, `resume_queue` and `feed_rate`.
@@ -291,7 +291,7 @@ class MotionQueueController(SimpleController):
         self._queued[places] = False
 
     def set_pid_gains(self, kp: Vector, ki: Vector, kd: Vector) -> None:
-        """Use other gains from now on, one of each a joint."""
+        """Use other gains from now on, one of each per joint."""
         places = self.drive.places(None)
         gains = [
             self._vector(name, gain, places)

@@ -31,7 +31,7 @@ class GoalCheck:
         self._report = report
 
     def vector(self, name: str, value: np.ndarray) -> np.ndarray:
-        """Finite vector with one element a joint.
+        """Finite vector with one element per joint.
 
         Raises:
             MotionRefused: it has another size, or an element is NaN or infinite.

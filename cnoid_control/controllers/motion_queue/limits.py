@@ -27,7 +27,7 @@ class MotionState(NamedTuple):
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """Bounds of a motion, one element a joint.
+    """Bounds of a motion, one element per joint.
 
     Attributes:
         names: names of the joints, for messages.
@@ -135,7 +135,7 @@ def make_limits(
     lower: float | Sequence[float] | np.ndarray = -np.inf,
     upper: float | Sequence[float] | np.ndarray = np.inf,
 ) -> MotionLimits:
-    """Limits from scalars, which count for every joint, and from one value a joint."""
+    """Limits from scalars, which count for every joint, and from one value per joint."""
 
     def spread(value: float | Sequence[float] | np.ndarray) -> np.ndarray:
         array = np.asarray(value, dtype=float)

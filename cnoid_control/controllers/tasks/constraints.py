@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Constraint(Element):
     """Base of all constraints: what slows a motion down.
 
-    `update` is called once a tick while the constraint is enabled (and, for a subconstraint, its
+    `update` is called once per tick while the constraint is enabled (and, for a subconstraint, its
     parent is), then `compute` with the velocity that is wanted. The smallest factor of all
     constraints scales the whole motion; its direction stays. Constraints that are bounds, derived
     from JointConstraint or RowConstraint, are kept exactly by the `qp` solver instead.

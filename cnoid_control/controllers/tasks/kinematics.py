@@ -1,4 +1,4 @@
-"""Jacobians of a body, computed once a tick and shared by all tasks and constraints."""
+"""Jacobians of a body, computed once per tick and shared by all tasks and constraints."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TaskKinematics:
         self._cache: dict[object, np.ndarray] = {}
 
     def update(self) -> None:
-        """Take over the body's state; to be called once a tick before anything else."""
+        """Take over the body's state; to be called once per tick before anything else."""
         self._cache.clear()
         body = self.body
         pin.computeJointJacobians(body.model, body.data, body.pin_q())

@@ -72,7 +72,7 @@ class Target:
         self.output = self._interpolator.output
 
     def step(self, dt: float) -> np.ndarray:
-        """Refresh the output; called once a tick."""
+        """Refresh the output; called once per tick."""
         self.output = self._interpolator.step(dt)
         return self.output
 
@@ -154,7 +154,7 @@ class PoseTarget:
         self._interpolator.reset(np.zeros(6))
 
     def step(self, dt: float) -> pin.SE3:
-        """Refresh the output; called once a tick."""
+        """Refresh the output; called once per tick."""
         if self._moves:
             before = self.output
             self.output = self._start * pin.exp6(self._interpolator.step(dt))

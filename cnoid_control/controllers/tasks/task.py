@@ -86,7 +86,7 @@ def _limit(vector: np.ndarray, largest: float) -> np.ndarray:
 class Task(Element):
     """Base of all tasks.
 
-    A task asks for a velocity of some quantity. `compute` is called once a tick while the task is
+    A task asks for a velocity of some quantity. `compute` is called once per tick while it is
     enabled (and, for a subtask, its parent is); after it `velocity` holds what the task asks for
     and `error` how far the quantity is from its target.
 
@@ -221,7 +221,7 @@ class JointTask(Task):
 
     @abc.abstractmethod
     def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
-        """Velocity asked for, one a joint of the group, before the selection, shape (size,)."""
+        """Velocity asked for, one per joint of the group, before the selection, shape (size,)."""
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """Selection of the group's joints; joints that are not controlled have zero rows."""

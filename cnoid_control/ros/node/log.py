@@ -43,7 +43,7 @@ class NodeLog(io.TextIOBase):
         """Log a warning."""
         self._lines.append(('warning', text))
 
-    def often(self, text: str) -> None:
+    def warning_throttled(self, text: str) -> None:
         """Log a warning that may come often, now and then."""
         self._lines.append(('often', text))
 

@@ -75,7 +75,7 @@ class ControlSession:
             supervision,
             given.devices,
             RobotCallbacks(
-                warn=self.log.often,
+                warn=self.log.warning_throttled,
                 while_waiting=lambda: self._echo.repeat(),
                 is_stopped=lambda: self.safe_state.is_estop,
                 effort_limits=lambda: (self.limiter.limits.u_lower, self.limiter.limits.u_upper),

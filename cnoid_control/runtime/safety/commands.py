@@ -9,7 +9,7 @@ from cnoid_control.body.channels import COMMAND_ARRAYS
 
 
 class Commands:
-    """Position, velocity and effort commands, one element a joint in joint-id order.
+    """Position, velocity and effort commands, one element per joint in joint-id order.
 
     Attributes:
         q_target: [rad] or [m].

@@ -40,7 +40,7 @@ def test_lines_come_in_order_and_at_their_level(ros_node, logger: Logger) -> Non
     """Text is logged by lines, whole ones, and everything is written at the end."""
     log = NodeLog(ros_node)
     log.error('a')
-    log.often('b')
+    log.warning_throttled('b')
     print('error: c', file=log)
     log.write('warning: d\ne')
     log.write('f\n\n')
