@@ -25,6 +25,11 @@ class JointType(Enum):
         """Whether the joint has a displacement q that moves the link."""
         return self in (JointType.REVOLUTE, JointType.PRISMATIC)
 
+    @property
+    def is_joint(self) -> bool:
+        """Whether there is something to read and command: a displacement, or a running surface."""
+        return self.has_displacement or self is JointType.PSEUDO_CONTINUOUS_TRACK
+
 
 class StateFlag(IntFlag):
     """Bits that name what is read from, or commanded to, a link.

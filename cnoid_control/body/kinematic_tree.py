@@ -93,7 +93,7 @@ def _check_link(link: LinkDescription, source: str) -> None:
                 source,
             )
     axis = link.joint_axis
-    needs_axis = link.joint_type.has_displacement
+    needs_axis = link.joint_type.is_joint
     if not np.all(np.isfinite(axis)) or (needs_axis and not np.linalg.norm(axis) > 0.0):
         raise ModelError(
             f'link {link.name!r} has joint axis {axis.tolist()}; it must be a finite non-zero '
@@ -212,7 +212,7 @@ class KinematicTree:
         pin_joints: index of the pinocchio joint that carries each link.
         placements: pose of each link on that joint; None where the link is the joint's own.
         joint_slots: row of each link's joint in the joint arrays (joint-id order, then the
-            virtual joints in link order); -1 for links without a displacement.
+            virtual joints in link order); -1 for links without a joint that can be commanded.
         num_joints: highest joint id + 1.
         num_slots: rows of the joint arrays.
         slots_in_pin_order: slot of each one-dof pinocchio joint, in pinocchio's order.
@@ -243,7 +243,7 @@ class KinematicTree:
         for link in self.links:
             if link.joint_id >= 0:
                 slots.append(link.joint_id)
-            elif link.joint_type.has_displacement and link.parent is not None:
+            elif link.joint_type.is_joint and link.parent is not None:
                 slots.append(next_virtual)
                 next_virtual += 1
             else:

@@ -13,12 +13,13 @@ from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest
-from cnoid_control.hardware.mujoco.joints import JointCommands, TrackCommands
+from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
 from cnoid_control.hardware.mujoco.model import build_model
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
+from cnoid_control.hardware.mujoco.tracks import TrackCommands
 
 DIVERGENCE = {
     'a command': mujoco.mjtWarning.mjWARN_BADCTRL,
@@ -175,6 +176,8 @@ class MujocoHardware(Hardware):
         # At the end of a tick's physics: what belongs to it, then the commands for the next.
         at_end: list[Call] = [*between, *forces, *commands.latches]
         self._writes: list[Call] = list(commands.writes)
+        if self._tracks.active:
+            at_end.append(partial(self._tracks.integrate, self.time_step))
         for channel in (outputs, self._tracks):
             if channel.active:
                 before.append(channel.apply)

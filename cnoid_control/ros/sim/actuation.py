@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from cnoid_control.body import StateFlag
-from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, POSITION
+from cnoid_control.body import JointType, StateFlag
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, POSITION, VELOCITY
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.ros.sim.commands import CommandInput
@@ -51,7 +51,7 @@ class SimulatedActuation:
         outputs = {
             joint.name: BY_INTERFACE[interface].flag
             for joint, interface in zip(body.joints, self._interfaces, strict=True)
-            if interface
+            if interface and joint.name
         }
         outputs[self.pushed] = outputs.get(self.pushed, StateFlag.NONE) | StateFlag.LINK_EXT_WRENCH
         self._groups = [
@@ -66,8 +66,13 @@ class SimulatedActuation:
         self._hardware.open(IORequest(inputs=inputs, outputs=outputs, devices=self._devices))
 
     def hold(self) -> None:
-        """Hold all joints where they are by their servos."""
-        self._interfaces[:] = POSITION.interface
+        """Hold all joints where they are by their servos; the surfaces of tracks stand still."""
+        tracks = [
+            joint.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK for joint in self._body.joints
+        ]
+        self._interfaces[:] = np.where(tracks, VELOCITY.interface, POSITION.interface)
+        self._commands[VELOCITY.interface][tracks] = 0.0
+        self._body.dq_target[tracks] = 0.0
         self._commands[POSITION.interface][:] = self._body.q
         self._body.q_target[:] = self._body.q
         self.open()

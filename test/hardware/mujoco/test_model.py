@@ -22,7 +22,7 @@ from cnoid_control.body.description import (
     Shape,
     Sphere,
 )
-from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import ObjectParameters
 
@@ -277,58 +277,6 @@ def test_a_link_may_be_called_world(simulate: Simulate) -> None:
     hardware = simulate(body, make_request(body))
     tick(hardware, 2)
     assert hardware.model.njnt == 3
-
-
-def make_crawler() -> Body:
-    """Vehicle on two tracks with their axes to the left."""
-    links = [
-        LinkDescription(
-            'hull',
-            joint_type=JointType.FREE,
-            mass=5.0,
-            inertia=0.2 * np.eye(3),
-            translation=np.array([0.0, 0.0, 0.05]),
-        )
-    ]
-    for i, (name, side) in enumerate((('left', 1.0), ('right', -1.0))):
-        links.append(
-            LinkDescription(
-                name,
-                parent='hull',
-                joint_type=JointType.PSEUDO_CONTINUOUS_TRACK,
-                joint_id=i,
-                joint_axis=np.array([0.0, 1.0, 0.0]),
-                translation=np.array([0.0, 0.2 * side, 0.0]),
-                mass=1.0,
-                inertia=0.02 * np.eye(3),
-                shapes=[Shape(Box((0.4, 0.08, 0.1)))],
-            )
-        )
-    return Body(BodyDescription('crawler', links))
-
-
-def test_tracks_drive_and_turn(simulate: Simulate) -> None:
-    """Both tracks drive ahead at their velocity; against each other they turn the vehicle."""
-    import mujoco
-
-    if not hasattr(mujoco.MjModel.from_xml_string('<mujoco/>'), 'geom_surfacevel'):
-        pytest.skip('this MuJoCo has no running surfaces')
-    body = make_crawler()
-    hardware = simulate(body, make_request(body, StateFlag.JOINT_VELOCITY))
-    body.dq_target[:] = 0.5
-    tick(hardware, 1000)
-    assert body.root_link.v[0] == pytest.approx(0.5, abs=0.01)
-    assert body.root_link.p[0] == pytest.approx(0.5, abs=0.05)
-    body.dq_target[:] = [-0.2, 0.2]
-    tick(hardware, 500)
-    assert body.root_link.w[2] > 0.4
-    with pytest.raises(UnsupportedChannel, match='JOINT_VELOCITY'):
-        simulate(body, make_request(body, StateFlag.JOINT_EFFORT))
-    track = body.description.links[1]
-    track.joint_id = -1
-    nameless = Body(body.description)
-    with pytest.raises(UnsupportedChannel, match='joint id'):
-        simulate(nameless, make_request(nameless, {track.name: StateFlag.JOINT_VELOCITY}))
 
 
 def test_robot_that_cannot_be_simulated_is_named(simulate: Simulate) -> None:

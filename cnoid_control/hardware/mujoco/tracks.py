@@ -1,0 +1,139 @@
+"""Pseudo continuous tracks in MuJoCo: links whose surface runs, as of crawlers and conveyors."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from cnoid_control.body import Body, JointType, Link, StateFlag
+from cnoid_control.hardware.exceptions import UnsupportedChannel
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.mujoco.model import MujocoModel
+
+# Sine of the angle between contact normal and track axis below which the surface slows down:
+# the side of a track does not run.
+SIDE = 0.1
+
+
+class TrackCommands:
+    """Lets the surfaces of tracks run at the commanded velocities.
+
+    At each contact the surface runs in the contact plane, square to the joint axis, so a track
+    does what its kinematics say on any slope and at any edge. It runs as a belt that turns about
+    the axis: along axis x outward normal. With its axis to the left a vehicle goes ahead at
+    dq_target [m/s], and a conveyor carries forwards.
+
+    The measured q is the way that the surface has gone [m], dq its velocity and u the force by
+    which the contacts push the track along.
+    """
+
+    def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
+        """Find the tracks; none runs before `open`."""
+        self._model, self._data = mapping.model, data
+        self._arrays = body.joint_arrays
+        self._slots_of_links = body.tree.joint_slots
+        self._tracks = [
+            (link, int(mapping.links[link.index]))
+            for link in body.links
+            if link.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK
+        ]
+        self.active = False
+        self._reads_effort = False
+
+    def open(self, request: IORequest) -> None:
+        """Take over the tracks that are commanded, and the present commands.
+
+        Raises:
+            UnsupportedChannel: a track is commanded by something else than a velocity, or this
+                MuJoCo has no running surfaces.
+        """
+        driven = [track for track in self._tracks if request.outputs.get(track[0].name)]
+        for link, _ in driven:
+            self._check(link, request.outputs[link.name])
+        names = [link.name for link, _ in driven]
+        self._slots = np.array(
+            [self._slots_of_links[link.index] for link, _ in driven], dtype=np.intp
+        )
+        self._bodies = np.array([body for _, body in driven], dtype=np.intp)
+        self._axes = np.array(
+            [link.joint_axis / np.linalg.norm(link.joint_axis) for link, _ in driven]
+        ).reshape(-1, 3)
+        self._at_once = np.array([name in request.no_delay for name in names], dtype=bool)
+        self._track_of_geom = np.full(self._model.ngeom, -1)
+        for place, body in enumerate(self._bodies):
+            self._track_of_geom[self._model.geom_bodyid == body] = place
+        self._reads_effort = any(
+            request.inputs.get(name, StateFlag.NONE) & StateFlag.JOINT_EFFORT for name in names
+        )
+        # Surfaces that nobody drives stand still.
+        idle = [self._slots_of_links[link.index] for link, _ in self._tracks]
+        for name in ('dq', 'u'):
+            self._arrays[name][np.setdiff1d(np.array(idle, dtype=np.intp), self._slots)] = 0.0
+        self._written = np.zeros(len(driven))
+        self._acting = np.zeros(len(driven))
+        self._touching: list[tuple[int, int, np.ndarray]] = []
+        self.active = bool(driven)
+        if self.active:
+            self._model.flg_surfacevel = 1
+            self.write()
+            self.latch()
+
+    def _check(self, link: Link, mode: StateFlag) -> None:
+        choices = [StateFlag.JOINT_VELOCITY.name]
+        if not hasattr(self._model, 'flg_surfacevel'):
+            choices = ['none before MuJoCo 3.17']
+        elif mode & ~StateFlag.HIGH_GAIN_ACTUATION == StateFlag.JOINT_VELOCITY:
+            return
+        raise UnsupportedChannel(link.name, mode.name or mode, 'mujoco', choices)
+
+    def write(self) -> None:
+        """Take over the body's commands; those in no-delay mode act from now on."""
+        self._written[:] = self._arrays['dq_target'][self._slots]
+        self._acting[self._at_once] = self._written[self._at_once]
+
+    def latch(self) -> None:
+        """Let the commands of the last `write` act from now on."""
+        self._acting[:] = self._written
+
+    def apply(self) -> None:
+        """Let the surfaces run in the coming physics step, whose contacts are known."""
+        data = self._data
+        self._touching = []
+        if not data.ncon:
+            return
+        contacts = data.contact
+        tracks = self._track_of_geom[contacts.geom]
+        rows = np.flatnonzero((tracks >= 0).any(axis=1))
+        if not rows.size:
+            return
+        axes = np.einsum('nij,nj->ni', data.xmat[self._bodies].reshape(-1, 3, 3), self._axes)
+        for row in rows:
+            contact = contacts[int(row)]
+            frame = contact.frame.reshape(3, 3)
+            relative = np.zeros(3)
+            # The first axis of the frame points from the first geom to the second one.
+            for side, sign in ((0, -1.0), (1, 1.0)):
+                track = int(tracks[row, side])
+                if track < 0:
+                    continue
+                along = np.cross(axes[track], sign * frame[0])
+                along /= max(float(np.linalg.norm(along)), SIDE)
+                # The surface runs backwards where the track is to be pushed ahead.
+                relative -= sign * self._acting[track] * along
+                self._touching.append((int(row), track, sign * along))
+            contact.surfacevel[:2] = frame[1:] @ relative
+        mujoco.mj_referenceConstraint(self._model, data)
+
+    def integrate(self, duration: float) -> None:
+        """Show in the body how the surfaces have run for a time [s]; called before `latch`."""
+        self._arrays['q'][self._slots] += self._acting * duration
+        self._arrays['dq'][self._slots] = self._acting
+        if not self._reads_effort:
+            return
+        effort = np.zeros(self._slots.size)
+        force = np.zeros(6)
+        for row, track, along in self._touching:
+            mujoco.mj_contactForce(self._model, self._data, row, force)
+            # The force is that of the first geom on the second one.
+            effort[track] += along @ (force[:3] @ self._data.contact[row].frame.reshape(3, 3))
+        self._arrays['u'][self._slots] = effort
