@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -380,6 +380,17 @@ class Body:
             if slot >= 0:
                 self.joint_arrays['q'][slot] = link.q_initial
         self.calc_forward_kinematics()
+
+    def placed_description(self) -> BodyDescription:
+        """The model with the present place and posture as those that it starts in."""
+        q = self.joint_arrays['q']
+        links = [
+            replace(link, q_initial=float(q[slot])) if slot >= 0 else link
+            for link, slot in zip(self.tree.links, self.tree.joint_slots, strict=True)
+        ]
+        root = self.root_link
+        links[0] = replace(links[0], translation=root.p.copy(), rotation=root.R.copy())
+        return replace(self.description, links=links)
 
     def initialize_state(self) -> None:
         """Stop all motion: velocities, accelerations, efforts, wrenches to 0, targets to q."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ class ControllerConfig:
         os: stream for the controller's messages.
         time_step: period of the ticks [s].
         current_time: time of the present tick [s], 0 before and at the first.
+        folder: folder that relative paths in the options start from: the configuration's.
     """
 
     def __init__(
@@ -36,12 +38,14 @@ class ControllerConfig:
         parameters: Any = None,
         os: TextIO | None = None,
         time_step: float = 0.0,
+        folder: Path | None = None,
     ) -> None:
         """Collect it; options given as a mapping become a line of YAML."""
         self.time_step = time_step
         self.current_time = 0.0
         self.controller_name = controller_name
         self.body = body
+        self.folder = folder or Path()
         self.set_options(options, parameters)
         self.os: TextIO = os if os is not None else sys.stderr
 
@@ -96,6 +100,7 @@ class ControllerIO(ControllerConfig):
         parameters: Any = None,
         os: TextIO | None = None,
         shared_objects: dict[str, Any] | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Open the door with nothing enabled.
 
@@ -107,8 +112,9 @@ class ControllerIO(ControllerConfig):
             parameters: its options, checked.
             os: stream for its messages.
             shared_objects: the objects of the controllers that share the body.
+            folder: folder that relative paths in its options start from.
         """
-        super().__init__(controller_name, body, options, parameters, os, time_step)
+        super().__init__(controller_name, body, options, parameters, os, time_step, folder)
         self.no_delay_mode = False
         self.inputs: dict[str, StateFlag] = {}
         self.outputs: set[str] = set()

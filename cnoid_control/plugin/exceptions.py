@@ -12,12 +12,17 @@ class ControllerError(CnoidControlError):
 
 
 class ControllerLoadError(ControllerError):
-    """A controller class cannot be found or loaded."""
+    """A controller class, or another class that a configuration names, cannot be loaded."""
+
+
+def unknown_plugin(kind: str, name: str, known: Iterable[str]) -> ControllerLoadError:
+    """The error about a short name of a kind of class that nothing is registered under."""
+    return ControllerLoadError(
+        f'unknown {kind} {name!r}; {choices(known)}; '
+        "or give 'package.module:Class' or 'path/to/file.py:Class'"
+    )
 
 
 def unknown_controller(name: str, known: Iterable[str]) -> ControllerLoadError:
     """The error about a controller name that nothing is registered under."""
-    return ControllerLoadError(
-        f'unknown controller {name!r}; {choices(known)}; '
-        "or give 'package.module:Class' or 'path/to/file.py:Class'"
-    )
+    return unknown_plugin('controller', name, known)

@@ -1,15 +1,17 @@
-"""Finds controller classes by entry point, by module or by file."""
+"""Finds controller classes, and those of other kinds, by entry point, by module or by file."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
 from importlib.metadata import EntryPoint, entry_points
@@ -18,24 +20,60 @@ from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
 from cnoid_control.exceptions import choices
-from cnoid_control.plugin.exceptions import (
-    ControllerLoadError,
-    unknown_controller,
-)
+from cnoid_control.plugin.exceptions import ControllerLoadError, unknown_plugin
 from cnoid_control.plugin.simple_controller import SimpleController
 
-GROUP = 'cnoid_control.controllers'
+
+@dataclass(frozen=True)
+class PluginKind:
+    """A kind of class that configurations name.
+
+    Attributes:
+        word: what one is called in messages.
+        base: class that all are derived from.
+        group: entry-point group that other packages register theirs in.
+        shipped: classes by their short names, or where to import them from, `module:Class`.
+    """
+
+    word: str
+    base: type
+    group: str
+    shipped: Mapping[str, type | str] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        """Short names: the shipped ones, then those of entry points, sorted."""
+        others = (name for name in self.entry_points() if name not in self.shipped)
+        return [*self.shipped, *others]
+
+    def entry_points(self) -> Mapping[str, EntryPoint]:
+        """The registered classes by name, sorted."""
+        # A look at every installed package is too much for each change of a parameter.
+        return _entry_points_in(self.group, tuple((at, _changed(at)) for at in sys.path))
+
+    def find(self, name: str, base: Path | None = None) -> type:
+        """Class by its name; arguments and errors as of `find_object`."""
+        found = find_object(name, base, self)
+        if not (isinstance(found, type) and issubclass(found, self.base)):
+            raise ControllerLoadError(
+                f'{name!r} is {found!r}, which is not a class derived from {self.base.__name__}'
+            )
+        if inspect.isabstract(found):
+            missing = ', '.join(sorted(getattr(found, '__abstractmethods__', ())))
+            raise ControllerLoadError(f'{self.word} {name!r} does not define {missing}')
+        return found
+
+
+CONTROLLERS = PluginKind('controller', SimpleController, 'cnoid_control.controllers')
 
 
 def controller_entry_points() -> Mapping[str, EntryPoint]:
     """The registered controllers by name, sorted."""
-    # A look at every installed package is too much for each change of a parameter.
-    return _entry_points_in(tuple((folder, _changed(folder)) for folder in sys.path))
+    return CONTROLLERS.entry_points()
 
 
-@lru_cache(maxsize=1)
-def _entry_points_in(folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
-    found = {point.name: point for point in entry_points(group=GROUP)}
+@lru_cache(maxsize=8)
+def _entry_points_in(group: str, folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
+    found = {point.name: point for point in entry_points(group=group)}
     return MappingProxyType(dict(sorted(found.items())))
 
 
@@ -76,50 +114,49 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
     Raises:
         ControllerLoadError: the message says what is wrong, and lists what there is.
     """
-    found = find_object(name, base)
-    if not (isinstance(found, type) and issubclass(found, SimpleController)):
-        raise ControllerLoadError(
-            f'{name!r} is {found!r}, which is not a class derived from SimpleController'
-        )
-    return found
+    return CONTROLLERS.find(name, base)
 
 
-def find_object(name: str, base: Path | None = None) -> Any:
-    """Whatever a controller's name stands for, a SimpleController or not.
+def find_object(name: str, base: Path | None = None, kind: PluginKind = CONTROLLERS) -> Any:
+    """Whatever a name stands for, a class of its kind or not.
 
     Args:
-        name: an entry point's name, `package.module:object` or `path/to/file.py:object`.
+        name: a short name, `package.module:object` or `path/to/file.py:object`.
         base: folder that relative file paths start from; the working folder where None.
+        kind: kind of class that is looked for.
 
     Raises:
         ControllerLoadError: the message says what is wrong, and lists what there is.
     """
-    if ':' not in name:
-        point = controller_entry_points().get(name)
+    shipped = kind.shipped.get(name, name)
+    if not isinstance(shipped, str):
+        return shipped
+    if ':' not in shipped:
+        point = kind.entry_points().get(name)
         if point is None:
-            raise unknown_controller(name, controller_names())
+            raise unknown_plugin(kind.word, name, kind.names())
         try:
             return point.load()
         except (Exception, SystemExit) as error:
-            raise _import_failed(name, traceback.format_exc()) from error
-    source, object_name = name.rsplit(':', 1)
+            raise _import_failed(kind.word, name, traceback.format_exc()) from error
+    source, object_name = shipped.rsplit(':', 1)
     if source.endswith('.py'):
-        module = _load_file(name, (base or Path()) / source)
+        module = _load_file(kind.word, name, (base or Path()) / source)
     else:
-        module = _import_module(name, source)
+        module = _import_module(kind.word, name, source)
     found = getattr(module, object_name, None)
     if found is None:
         raise ControllerLoadError(
-            f'{source} has no class {object_name!r}; {choices(_controllers_in(module))}'
+            f'{source} has no class {object_name!r}; {choices(_classes_in(module, kind.base))}'
         )
     return found
 
 
-def _import_module(name: str, module: str) -> ModuleType:
+def _import_module(word: str, name: str, module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        raise _import_failed(name, traceback.format_exc()) from error
+        raise _import_failed(word, name, traceback.format_exc()) from error
 
 
 class _UncachedLoader(SourceFileLoader):
@@ -129,7 +166,7 @@ class _UncachedLoader(SourceFileLoader):
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
-def _load_file(name: str, path: Path) -> ModuleType:
+def _load_file(word: str, name: str, path: Path) -> ModuleType:
     path = path.resolve()
     # Two files of the same name must not take each other's place among the modules.
     digest = hashlib.sha1(str(path).encode()).hexdigest()[:12]
@@ -137,7 +174,7 @@ def _load_file(name: str, path: Path) -> ModuleType:
     loader = _UncachedLoader(module_name, str(path))
     spec = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if not path.is_file() or spec is None or spec.loader is None:
-        raise _import_failed(name, f'there is no file {path}')
+        raise _import_failed(word, name, f'there is no file {path}')
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up while the class statement runs, and when options are read.
     before = sys.modules.get(module_name)
@@ -148,20 +185,21 @@ def _load_file(name: str, path: Path) -> ModuleType:
         del sys.modules[module_name]
         if before is not None:
             sys.modules[module_name] = before
-        raise _import_failed(name, traceback.format_exc()) from error
+        raise _import_failed(word, name, traceback.format_exc()) from error
     return module
 
 
-def _controllers_in(module: ModuleType) -> list[str]:
+def _classes_in(module: ModuleType, base: type) -> list[str]:
     return sorted(
         name
         for name, value in vars(module).items()
         if isinstance(value, type)
-        and issubclass(value, SimpleController)
-        and value is not SimpleController
+        and issubclass(value, base)
+        and value is not base
+        and not inspect.isabstract(value)
     )
 
 
-def _import_failed(name: str, reason: str) -> ControllerLoadError:
+def _import_failed(word: str, name: str, reason: str) -> ControllerLoadError:
     """The error about a module that fails to import."""
-    return ControllerLoadError(f'controller {name!r} cannot be imported:\n{reason.rstrip()}')
+    return ControllerLoadError(f'{word} {name!r} cannot be imported:\n{reason.rstrip()}')

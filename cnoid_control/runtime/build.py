@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -13,11 +13,12 @@ import numpy as np
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.link import rotation_matrix
+from cnoid_control.body.merge import merge_descriptions, prefixed
 from cnoid_control.catalog import find_model
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
-from cnoid_control.parameters import not_allowed
+from cnoid_control.parameters import ParameterError, not_allowed
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.options import check_options
 from cnoid_control.plugin.registry import find_controller
@@ -42,8 +43,12 @@ def make_robot(robot: RobotParameters, folder: Path) -> Body:
 
     Raises:
         ModelError: the model cannot be used.
-        ParameterError: the posture or place has the wrong size.
+        ParameterError: the posture or place has the wrong size, or there is not one model.
     """
+    if robot.models:
+        return _make_several(robot, folder)
+    if not robot.model:
+        raise ParameterError('robot.model', 'is missing')
     root = JointType(robot.root) if robot.root else None
     body = load_body(find_model(robot.model, folder), root, robot.name)
     place_robot(body, robot)
@@ -68,6 +73,30 @@ def place_robot(body: Body, robot: RobotParameters) -> None:
     body.initialize_state()
 
 
+def _make_several(robot: RobotParameters, folder: Path) -> Body:
+    """Body of the robots of `models`, each in its posture and place; a joint group for each."""
+    for item in fields(RobotParameters):
+        if item.name not in ('models', 'name') and getattr(robot, item.name):
+            raise ParameterError(
+                f'robot.{item.name}', f'has no effect beside robot.models; {choices(robot.models)}'
+            )
+    parts: dict[str, Body] = {}
+    for name, part in robot.models.items():
+        if part.name:
+            raise ParameterError(f'robot.models.{name}.name', f'its name is {name!r}')
+        try:
+            parts[name] = make_robot(part, folder)
+        except ParameterError as error:
+            key = error.key.removeprefix('robot.')
+            raise ParameterError(f'robot.models.{name}.{key}', error.reason) from error
+    placed = {name: part.placed_description() for name, part in parts.items()}
+    body = Body(merge_descriptions(placed, robot.name))
+    for name, alone in parts.items():
+        joints = alone.joint_group('all').joint_names
+        body.add_joint_group(name, [prefixed(name, joint) for joint in joints])
+    return body
+
+
 def make_controllers(config: RunConfig) -> list[ManagedController]:
     """Controllers of a configuration with their sub-controllers attached.
 
@@ -88,6 +117,7 @@ def make_controllers(config: RunConfig) -> list[ManagedController]:
             name,
             _make_instance(name, find_controller(type_, config.folder)),
             config.options.get(name, {}),
+            folder=config.folder,
         )
         for name, type_ in types.items()
     }

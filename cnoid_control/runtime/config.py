@@ -13,6 +13,7 @@ import yaml
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import DEFAULT, hardware_kind, hardware_names
 from cnoid_control.parameters import (
+    ParameterError,
     not_allowed,
     parameter,
     parse_parameters,
@@ -141,7 +142,10 @@ class RobotParameters:
     """The `robot` section: the model, and where and how it starts."""
 
     model: str = parameter(
-        description="model file, or the name of one in the package's urdf/ or in the cache"
+        '', "model file, or the name of one in the package's urdf/ or in the cache"
+    )
+    models: dict[str, RobotParameters] = parameter(
+        {}, 'several robots as one, by name, in place of `model`; names in them begin with theirs'
     )
     name: str = parameter('', "name of the robot; the model's where empty")
     root: str = parameter(
@@ -305,6 +309,10 @@ def parse_config(
     parameters = parse_parameters(
         RunParameters, {key: value for key, value in values.items() if key in known}
     )
+    robot = values['robot']
+    if 'model' not in robot and not parameters.robot.models:
+        # On ROS an empty one stands for the topic robot_description.
+        raise ParameterError('robot.model', 'is missing')
     sections = [instance_name(parameters.controller), *parameters.other_controllers]
     # Options of controllers that are not in use yet may wait for a swap.
     allowed = dict.fromkeys([*known, 'hardware', *sections, *controller_names()])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
@@ -34,6 +35,8 @@ class ManagedController:
         controller: the instance.
         options: its options, as text or as a mapping.
         children: its sub-controllers in the order in which they are called.
+        folder: folder that relative paths in its options start from; the working folder where
+            None.
         parameters: its options, checked; None for a controller that declares none.
         io: its door to the robot, from initialize() on.
         request: what it reads and commands, fixed when initialize() has returned: what it changes
@@ -48,6 +51,7 @@ class ManagedController:
         controller: SimpleController,
         options: str | Mapping[str, Any] = '',
         children: list[ManagedController] | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Take a controller in.
 
@@ -58,6 +62,7 @@ class ManagedController:
         self.controller = controller
         self.options = options
         self.children = children or []
+        self.folder = folder
         self.parameters = check_options(name, type(controller), options)
         self.io: ControllerIO | None = None
         self.request = IORequest()
@@ -91,7 +96,9 @@ class ManagedController:
         """
         if self.configured:
             self.unconfigure()
-        config = ControllerConfig(self.name, model, self.options, self.parameters, os, time_step)
+        config = ControllerConfig(
+            self.name, model, self.options, self.parameters, os, time_step, self.folder
+        )
         self._demand('configure', self.controller.configure, config)
         self.configured = True
         return self._keep_children(lambda child: child.configure(model, time_step, os))
@@ -115,7 +122,7 @@ class ManagedController:
             ControllerFailed: it failed.
         """
         self.io = ControllerIO(
-            self.name, own, time_step, self.options, self.parameters, os, shared
+            self.name, own, time_step, self.options, self.parameters, os, shared, self.folder
         )
         try:
             self._demand('initialize', self.controller.initialize, self.io)

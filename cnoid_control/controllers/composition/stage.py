@@ -32,6 +32,7 @@ class StageIO(ControllerIO):
     ) -> None:
         """Open a door to a clone of the composition's body as it is now."""
         super().__init__(name, outer.body.clone(), outer.time_step, options, parameters, outer.os)
+        self.folder = outer.folder
         self.outer = outer
         self.current_time = outer.current_time
 
@@ -152,7 +153,13 @@ class SimpleControllerStage(BaseController):
         """
         self._outer, self._io = io, None
         config = ControllerConfig(
-            self.name, io.body.clone(), self.options, self.parameters, io.os, io.time_step
+            self.name,
+            io.body.clone(),
+            self.options,
+            self.parameters,
+            io.os,
+            io.time_step,
+            io.folder,
         )
         if not self.controller.configure(config):
             raise _refused(self.name, 'configure() returned False')

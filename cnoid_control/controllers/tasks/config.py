@@ -214,7 +214,7 @@ class TaskFactory:
 
     Attributes:
         body: body that tasks are for.
-        groups: joint groups by name; 'all' is always there.
+        groups: joint groups by name: those of the body, 'all' among them, and of the options.
     """
 
     def __init__(self, body: Body, groups: dict[str, GroupParameters]) -> None:
@@ -224,7 +224,7 @@ class TaskFactory:
             UnknownJoint: a group names a joint that the body does not have.
         """
         self.body = body
-        self.groups = {'all': body.joint_group('all')}
+        self.groups = dict(body.joint_groups)
         for name, group in groups.items():
             self.groups[name] = JointGroup(name, [body.joint(joint) for joint in group.joints])
 

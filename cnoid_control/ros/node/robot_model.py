@@ -69,7 +69,7 @@ def find_robot(node: Node, config: RunConfig, parameters: NodeParameters) -> Bod
     robot = config.parameters.robot
     text = parameters.robot_description
     source = 'parameter robot_description'
-    if not text and robot.model:
+    if not text and (robot.model or robot.models):
         return make_robot(robot, config.folder)
     if not text:
         source = f'topic {parameters.robot_description_topic}'
