@@ -33,7 +33,7 @@ def prefixed(model: str, name: str) -> str:
 def merge_descriptions(models: Mapping[str, BodyDescription], name: str = '') -> BodyDescription:
     """One description of several robots on a common fixed root, the link `world`.
 
-    Links, joints, devices and materials are named `<model>_<name>`. Joint ids go on from model to
+    Links, joints, devices, tracks and materials are named `<model>_<name>`. Joint ids go on from model to
     model. The place of each robot is the one of its root link.
 
     Args:
@@ -57,6 +57,23 @@ def merge_descriptions(models: Mapping[str, BodyDescription], name: str = '') ->
         merged.links += [_link(model, link, ids) for link in description.links]
         ids += 1 + max((link.joint_id for link in description.links), default=-1)
         merged.devices += _devices(model, description, device_ids)
+        merged.extra_joints += [
+            replace(
+                extra,
+                name=prefixed(model, extra.name),
+                links=(prefixed(model, extra.links[0]), prefixed(model, extra.links[1])),
+            )
+            for extra in description.extra_joints
+        ]
+        merged.tracks += [
+            replace(
+                track,
+                name=prefixed(model, track.name),
+                parent=prefixed(model, track.parent),
+                links=tuple(prefixed(model, link) for link in track.links),
+            )
+            for track in description.tracks
+        ]
         merged.materials |= {
             prefixed(model, key): material for key, material in description.materials.items()
         }

@@ -8,6 +8,9 @@ import pytest
 from cnoid_control.body import Body, JointType, calc_mass_matrix, load_body
 from cnoid_control.body.description import (
     BodyDescription,
+    ContinuousTrack,
+    ExtraJoint,
+    ExtraJointType,
     LinkDescription,
     Material,
     Mimic,
@@ -61,9 +64,11 @@ def gripper():
         'gripper',
         links,
         devices,
-        {'rubber': Material(0.9)},
-        'gripper.urdf',
-        {'open': Posture({'thumb': 0.1, 'finger': -0.1})},
+        extra_joints=[ExtraJoint(ExtraJointType.BALL, ('thumb', 'finger'), name='tip')],
+        tracks=[ContinuousTrack('belt', 'palm', ('thumb', 'finger'))],
+        materials={'rubber': Material(0.9)},
+        source='gripper.urdf',
+        postures={'open': Posture({'thumb': 0.1, 'finger': -0.1})},
         warnings=['assumed'],
     )
 
@@ -113,6 +118,9 @@ def test_everything_that_has_a_name_has_a_new_one():
         'b_thumb': 0.1,
         'b_finger': -0.1,
     }
+    assert merged.extra_joints[1].links == ('b_thumb', 'b_finger')
+    assert merged.extra_joints[1].name == 'b_tip'
+    assert merged.tracks[1] == ContinuousTrack('b_belt', 'b_palm', ('b_thumb', 'b_finger'))
     assert merged.warnings == ['a: assumed', 'b: assumed']
     assert merged.source == 'gripper.urdf'
     assert [link.name for link in model.links] == [link.name for link in before.links]
