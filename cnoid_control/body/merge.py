@@ -33,8 +33,8 @@ def prefixed(model: str, name: str) -> str:
 def merge_descriptions(models: Mapping[str, BodyDescription], name: str = '') -> BodyDescription:
     """One description of several robots on a common fixed root, the link `world`.
 
-    Links, joints, devices, tracks and materials are named `<model>_<name>`. Joint ids go on from model to
-    model. The place of each robot is the one of its root link.
+    Links, joints, devices, tracks and materials are named `<model>_<name>`. Joint ids go on from
+    model to model. The place of each robot is the one of its root link.
 
     Args:
         models: the descriptions by the names that they are to have in the whole.
