@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
-from cnoid_control import SimpleController, StateFlag
+from cnoid_control import SimpleController, StateFlag, parameter
 from cnoid_control.body import Body
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerFailed, NoControllerLeft
@@ -338,3 +339,46 @@ def test_time_is_that_of_the_tick():
         hardware.read()
         host.control(tick, hardware.time)
     assert times == [0.0, 0.01, 0.02]
+
+
+def test_control_c_in_a_phase_is_not_the_fault_of_the_controller() -> None:
+    """It ends the program, as everywhere."""
+
+    class Interrupted(SimpleController):
+        def configure(self, config):
+            raise KeyboardInterrupt
+
+    host = ControllerHost([ManagedController('c', Interrupted())], two_joint_body(), 0.01)
+    with pytest.raises(KeyboardInterrupt):
+        host.configure()
+
+
+def test_other_options_reach_the_controller() -> None:
+    """By update_parameters, before `io.parameters` has them; a refusal leaves the old ones."""
+
+    @dataclass
+    class Options:
+        gain: float = parameter(1.0, 'gain')
+
+    class Tuned(SimpleController):
+        Parameters = Options
+
+        def initialize(self, io):
+            self.io, self.seen = io, []
+            return True
+
+        def update_parameters(self, old, new):
+            self.seen.append((old.gain, new.gain, self.io.parameters.gain))
+            if new.gain < 0.0:
+                raise ValueError('too small')
+
+    controller = Tuned()
+    managed = ManagedController('c', controller, {'gain': 1.0})
+    host = ControllerHost([managed], two_joint_body(), 0.01)
+    host.configure()
+    host.initialize()
+    managed.change_options({'gain': 2.0}, Options(2.0))
+    with pytest.raises(ValueError, match='too small'):
+        managed.change_options({'gain': -1.0}, Options(-1.0))
+    assert controller.seen == [(1.0, 2.0, 1.0), (2.0, -1.0, 2.0)]
+    assert controller.io.parameters.gain == managed.parameters.gain == 2.0

@@ -138,3 +138,21 @@ def test_nothing_crosses_after_stop():
     watching.light.notify_state_change()
     host.control(0, 0.0)
     assert watching.emitted == ['light']
+
+
+def test_nothing_crosses_after_the_stop():
+    """A device that the controller has kept does not reach the robot's any more."""
+    body = body_with_devices()
+    watching = Watching('force')
+    managed = ManagedController('c', watching)
+    host = host_of(body, managed)
+    transfer = managed.devices
+    host.stop()
+    watching.light.on = not watching.light.on
+    watching.light.notify_state_change()
+    body.devices[0].notify_state_change()
+    if transfer is not None:
+        transfer.input()
+        transfer.output()
+    assert body.devices[1].on != watching.light.on
+    assert watching.emitted == ['light']

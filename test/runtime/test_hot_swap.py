@@ -403,3 +403,51 @@ def test_the_devices_of_both_are_watched_while_two_are_called() -> None:
     assert watched == []
     rig.steps(TICKS + 1)
     assert watched == [(transition.old, transition.new), (transition.new,)]
+
+
+def test_who_has_the_robot_is_told_where_a_swap_comes_to_nothing() -> None:
+    """The old one alone; whoever asked for it knows why from the exception."""
+    told: list[tuple[ControllerHost, ...]] = []
+    rig = Rig(Constant(1.0))
+    rig.swap = HotSwap(rig.loop, DURATION, on_hosts_changed=lambda *hosts: told.append(hosts))
+
+    def refuse() -> None:
+        raise SwapInProgress('x')
+
+    with pytest.raises(SwapFailed):
+        rig.swap.begin([ManagedController('new', Constant(3.0))], precondition=refuse)
+    assert told == [(rig.loop.host,)]
+
+
+@pytest.mark.parametrize('fail', ['', 'tick 4'])
+def test_why_the_new_one_has_lost_the_robot_is_told(fail: str) -> None:
+    """After its first good tick nobody waits for an answer any more."""
+    told: list[Exception] = []
+    rig = Rig(Constant(1.0))
+    rig.swap = HotSwap(rig.loop, DURATION, on_abort=told.append)
+    transition = rig.begin(Constant(3.0, fail=fail))
+    rig.steps(TICKS + 1)
+    transition.clean_up.join(10.0)
+    assert [str(error) for error in told] == ([str(transition.error)] if fail else [])
+    assert bool(transition.error) == bool(fail)
+
+
+def test_a_swap_that_fails_after_the_old_one_leaves_the_robot_to_the_old_host() -> None:
+    """Both have failed: the safe state holds the robot, and no swap is in progress any more."""
+    rig = Rig(Constant(1.0, fail='tick 4'))
+    rig.loop.on_fault = 'hold'
+    rig.steps(1)
+    old = rig.loop.host
+    transition = rig.begin(Constant(3.0, fail='tick 5'))
+    rig.steps(TICKS)
+    assert rig.loop.safe_state.is_engaged
+    assert transition.state is SwapState.ABORTED
+    assert rig.loop.transition is None
+    assert rig.loop.host is old
+
+
+def test_the_time_that_was_waited_for_a_tick_is_told() -> None:
+    """Twice the time-out: once for the first tick, once for the end of what was cancelled."""
+    rig = Rig(Constant(1.0))
+    with pytest.raises(SwapFailed, match=r'0\.1 s'):
+        rig.swap.swap([ManagedController('new', Constant(3.0))], timeout=0.05)

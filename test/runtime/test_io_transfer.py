@@ -10,6 +10,7 @@ from fake_hardware import two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, ContactPoint, JointType
+from cnoid_control.body.body import GAIN_ARRAYS
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -219,3 +220,52 @@ def test_virtual_joints_are_read_too():
     body.link('wheel').q = 0.7
     host.control(0, 0.0)
     assert controller.body.link('wheel').q == 0.7
+
+
+def test_only_what_the_mode_says_is_commanded_of_a_link():
+    """A link whose joint is commanded by torque is neither placed nor pushed."""
+    body = row_of_joints(1)
+
+    def work(own):
+        own.joint(0).F_ext = np.ones(6)
+        own.root_link.p = np.ones(3)
+        own.root_link.F_ext = np.ones(6)
+
+    def setup(io):
+        io.enable_output(io.body.joint(0), StateFlag.JOINT_TORQUE)
+        io.enable_output(io.body.root_link, StateFlag.LINK_TWIST)
+
+    host_of(body, Scripted(setup, work)).control(0, 0.0)
+    np.testing.assert_array_equal(body.joint(0).F_ext, np.zeros(6))
+    np.testing.assert_array_equal(body.root_link.F_ext, np.zeros(6))
+    np.testing.assert_array_equal(body.root_link.p, np.zeros(3))
+
+
+def test_a_push_of_somebody_else_stays_where_no_controller_pushes():
+    """Only controllers that push have the wrenches cleared at the start of the tick."""
+    body = row_of_joints(1)
+    setup = lambda io: io.enable_output(io.body.joint(0), StateFlag.JOINT_TORQUE)  # noqa: E731
+    host = host_of(body, Scripted(setup))
+    body.root_link.F_ext = np.ones(6)
+    host.control(0, 0.0)
+    np.testing.assert_array_equal(body.root_link.F_ext, np.ones(6))
+
+
+@pytest.mark.parametrize(
+    ('mode', 'crosses'), [(StateFlag.JOINT_PID, True), (StateFlag.JOINT_TORQUE, False)]
+)
+def test_gains_are_part_of_the_command_of_a_pid_actuator(mode, crosses):
+    """They cross in that mode, and in no other."""
+    body = row_of_joints(1)
+
+    def work(own):
+        for name in GAIN_ARRAYS:
+            own.joint_arrays[name][:] = 7.0
+
+    setup = lambda io: io.enable_output(io.body.joint(0), mode)  # noqa: E731
+    host = host_of(body, Scripted(setup, work))
+    before = [body.joint_arrays[name][0] for name in GAIN_ARRAYS]
+    assert 7.0 not in before
+    host.control(0, 0.0)
+    after = [body.joint_arrays[name][0] for name in GAIN_ARRAYS]
+    assert after == ([7.0] * len(GAIN_ARRAYS) if crosses else before)

@@ -448,3 +448,50 @@ def test_a_hold_that_wants_more_than_the_limits_gets_what_they_allow() -> None:
         loop.step()
     assert loop.limiter.bad_commands == 0
     assert commands(loop)[-1] == -5.0
+
+
+def test_who_was_left_behind_is_unconfigured_too() -> None:
+    """In its own thread, after its stop."""
+    release, ended = threading.Event(), threading.Event()
+    controller = Notes(3, lambda one: release.wait() or True)
+    controller.unconfigure = ended.set
+    loop = make_loop(controller, control_timeout=0.02)
+    run = Run(loop)
+    wait_for(lambda: loop.safe_state.is_engaged)
+    assert not ended.is_set()
+    release.set()
+    assert ended.wait(20.0)
+    run.end()
+    loop.close()
+
+
+@pytest.mark.parametrize(
+    ('waits', 'paced', 'limit'), [(True, False, 10.0), (True, True, 0.02), (False, False, 0.02)]
+)
+def test_the_time_limit_is_long_only_where_time_stands_still(waits, paced, limit) -> None:
+    """Neither in real time nor on a robot that goes on meanwhile."""
+    loop = make_loop(Scripted())
+    loop.watchdog.parameters.control_timeout = 0.0
+    loop.hardware.waits_for_commands = waits
+    thread = LoopThread(loop, lambda: None)
+    thread.start(paced=paced)
+    thread.join(20.0)
+    loop.monitor.stop()
+    assert loop.monitor.limit == limit
+    loop.close()
+
+
+def test_late_ticks_of_a_run_in_real_time_are_told() -> None:
+    """The watchdog counts them."""
+
+    def linger(controller: Scripted) -> bool:
+        time.sleep(0.005)
+        return True
+
+    loop = fake_loop(Scripted(2, linger), states=4, time_step=0.001)
+    told = []
+    loop.watchdog.tick_took = lambda duration, period: told.append((duration, period))
+    loop.run(duration=0.003, real_time=True)
+    assert [period for _, period in told] == [0.001] * len(told)
+    assert len(told) >= 2
+    assert told[1][0] > 0.005

@@ -6,6 +6,7 @@ import errno
 import io
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
@@ -23,7 +24,7 @@ from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
-from cnoid_control.runtime.recorder import Recorder
+from cnoid_control.runtime.recorder import Recorder, unrotate
 
 
 class Torque(SimpleController):
@@ -228,3 +229,13 @@ def test_everything_that_can_be_read_is_replayed_to_the_bit(tmp_path):
     states = lights.decode(LogFile(tmp_path / 'x.mcap').rows('light/command'), 'data')
     assert len(states) == 40
     assert 0.4 in states[-1]
+
+
+def test_vectors_are_turned_into_the_axes_of_a_quaternion() -> None:
+    """As the rotation matrices of pinocchio do it."""
+    rng = np.random.default_rng(3)
+    quaternions = [pin.Quaternion(pin.SE3.Random().rotation) for _ in range(5)]
+    vectors = rng.normal(size=(5, 3))
+    turned = unrotate(np.array([one.coeffs() for one in quaternions]), vectors)
+    expected = [one.matrix().T @ vector for one, vector in zip(quaternions, vectors, strict=True)]
+    np.testing.assert_allclose(turned, expected, atol=1e-12)

@@ -13,6 +13,7 @@ from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import ForceSensor, PointLight
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.strict_io import NAMES_SHOWN, _explain
 
 Q, DQ = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
 U = StateFlag.JOINT_TORQUE
@@ -276,3 +277,58 @@ def test_saving_the_state_uses_nothing():
 def test_without_strict_nothing_is_said():
     """The default is silence, as in Choreonoid."""
     assert warnings_of(enable(), READS['whole array'], strict=False) == []
+
+
+def test_many_names_are_cut_short():
+    """The first ones are listed, and the number of the others."""
+    count = NAMES_SHOWN + 3
+    names = [f'n{i}' for i in range(count)]
+    text = _explain('q read', names)
+    assert f'{names[NAMES_SHOWN - 1]} and 3 more' in text
+    assert names[NAMES_SHOWN] not in text
+    assert 'more' not in _explain('q read', names[:NAMES_SHOWN])
+
+
+def test_pushing_a_link_that_is_commanded_otherwise_is_warned_of():
+    """Its joint's torque is an output, its wrench is not."""
+
+    def work(body):
+        body.joint(0).F_ext = np.ones(6)
+
+    lines = warnings_of(enable(output=U), work)
+    assert ['writes F_ext of j0 without effect' in line for line in lines] == [True]
+
+
+def test_kinematics_are_computed():
+    """The watched call moves the links as the plain one does."""
+    seen = []
+
+    def work(body):
+        body.q[:] = 0.5
+        body.calc_forward_kinematics()
+        seen.append(body.link('j2').R.copy())
+
+    warnings_of(enable(Q, Q, Q), work, ticks=1)
+    angle = 1.5
+    about_z = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    np.testing.assert_allclose(seen[0][:2, :2], about_z, atol=1e-12)
+
+
+def test_the_orientation_of_the_root_needs_enabling():
+    """As its position does."""
+    lines = warnings_of(enable(), lambda body: body.root_link.R @ np.ones(3))
+    assert [line.split(',')[0] for line in lines] == ["warning: controller 'c' reads R of root"]
+
+
+def test_a_device_needs_notification_in_every_tick():
+    """One notification does not cover what is changed later."""
+    ticks = []
+
+    def switch(body):
+        body.devices[1].on = not body.devices[1].on
+        if not ticks:
+            body.devices[1].notify_state_change()
+        ticks.append(1)
+
+    lines = warnings_of(enable(), switch, ticks=2)
+    assert ["'c' changes light without effect" in line for line in lines] == [True]

@@ -14,6 +14,7 @@ from cnoid_control.runtime.build import fallback_maker, make_robot
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 
@@ -161,3 +162,40 @@ def test_the_configuration_names_it() -> None:
     assert make is not None
     assert [managed.name for managed in make().controllers] == ['sr1_minimum']
     assert fallback_maker(load_config('sr1_walk'), body) is None
+
+
+def test_it_is_unconfigured_when_it_is_not_needed_any_more() -> None:
+    """Its whole life cycle is gone through."""
+    fallback = Constant(5.0)
+    ended = threading.Event()
+    fallback.unconfigure = ended.set
+    loop = make_loop(fallback)
+    loop.safe_state.enter('test')
+    step_until(loop, lambda: fallback.ticks > 2)
+    loop.safe_state.reset()
+    step_until(loop, ended.is_set)
+    assert fallback.stops == 1
+
+
+def test_one_that_hangs_is_left_behind_and_the_reason_stays() -> None:
+    """The robot is held; why it is in the safe state is what was said first."""
+    release = threading.Event()
+    fallback = Constant(5.0)
+    control = fallback.control
+    fallback.control = lambda: control() and (fallback.ticks < 3 or release.wait())
+    loop = make_loop(fallback)
+    loop.safe_state.enter('test')
+    loop.watchdog.parameters.control_timeout = 0.05
+    thread = LoopThread(loop, lambda: step_until(loop, release.is_set))
+    thread.start(paced=True)
+    try:
+        deadline = time.monotonic() + 20.0
+        while loop.fallback.error is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        assert 'exceeded its 50 ms time limit' in str(loop.fallback.error)
+        assert loop.failure is None
+        assert loop.safe_state.reason == 'test'
+    finally:
+        release.set()
+        thread.stop()

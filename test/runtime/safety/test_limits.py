@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, JointType, StateFlag
+from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
@@ -424,3 +425,71 @@ def test_the_way_back_in_is_slow_until_it_ends(side: float) -> None:
         assert limiter.apply(DT)
         track.append(side * body.q_target.item())
     assert track == pytest.approx([1.0025, 1.0015, 1.0005, 1.0, 0.99, 0.99])
+
+
+def test_the_reasons_of_efforts_are_told_apart() -> None:
+    """Too much effort counts as effort, too fast a joint as velocity, on either side."""
+    for sign in (1.0, -1.0):
+        body = make_body([Joint(-1.0, 1.0, 2.0, effort=5.0)] * 2, StateFlag.JOINT_EFFORT)
+        limiter = CommandLimiter(body, LimitsParameters(), DT)
+        body.u[:] = sign * 6.0, sign * 4.0
+        body.dq[:] = 0.0, sign * 3.0
+        limiter.apply(DT)
+        assert limiter.report() == {'effort': {'j0': 1}, 'velocity': {'j1': 1}}, sign
+
+
+def test_the_reasons_of_positions_are_told_apart() -> None:
+    """A target outside counts as position, one that is too far for a period as velocity."""
+    for sign in (1.0, -1.0):
+        body = make_body([Joint(-1.0, 1.0, 2.0)] * 2, StateFlag.JOINT_DISPLACEMENT)
+        body.q[:] = sign * 0.999, 0.0
+        limiter = CommandLimiter(body, LimitsParameters(), DT)
+        body.q_target[:] = sign * 1.001, sign * 0.5
+        limiter.apply(DT)
+        assert limiter.report() == {'position': {'j0': 1}, 'velocity': {'j1': 1}}, sign
+
+
+def test_the_reasons_of_velocities_are_told_apart() -> None:
+    """Outside of its range a joint is limited for its position, whatever its speed."""
+    for sign in (1.0, -1.0):
+        body = make_body([Joint(-1.0, 1.0, 2.0)] * 3, StateFlag.JOINT_VELOCITY)
+        body.q[:] = sign * 1.1, 0.0, sign * 0.9999
+        limiter = CommandLimiter(body, LimitsParameters(), DT)
+        body.dq_target[:] = -sign * 1.9, sign * 3.0, sign * 1.0
+        limiter.apply(DT)
+        assert limiter.report() == {'position': {'j0': 1, 'j2': 1}, 'velocity': {'j1': 1}}, sign
+
+
+@pytest.mark.parametrize('given', [{'max_velocity': 3.0}, {'min_position': -0.5}])
+def test_a_locked_joint_of_the_model_may_have_limits(given: dict[str, float]) -> None:
+    """Only position limits that were given are held against each other."""
+    body = make_body([Joint(0.0, 0.0, 1.0)], StateFlag.JOINT_VELOCITY)
+    values = {'joints': {'j0': given}}
+    parameters = parse_parameters(LimitsParameters, values, 'limits')
+    assert CommandLimiter(body, parameters, DT).limits.q_upper.size == 1
+
+
+def test_limits_of_joints_beside_virtual_ones() -> None:
+    """A joint without an id is not commanded, and the others are limited all the same."""
+    links = [LinkDescription('base', joint_type=JointType.FIXED)]
+    for name, joint_id in (('a', 0), ('free', -1), ('b', 1)):
+        links.append(
+            LinkDescription(
+                name,
+                'base',
+                joint_type=JointType.REVOLUTE,
+                joint_id=joint_id,
+                u_lower=-5.0,
+                u_upper=5.0,
+            )
+        )
+    body = Body(BodyDescription('x', links))
+    for joint in body.joints:
+        joint.actuation_mode = StateFlag.JOINT_EFFORT
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.u[:] = 4.0, -4.0
+    assert limiter.apply(DT)
+    assert body.u.tolist() == [4.0, -4.0]
+    body.u[:] = 4.0, -6.0
+    assert limiter.apply(DT)
+    assert body.u.tolist() == [4.0, -5.0]

@@ -8,6 +8,7 @@ import pytest
 
 from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.hold import Hold
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
 
@@ -290,3 +291,10 @@ def test_a_fault_in_a_pause_outlives_it() -> None:
     safe.enter('button', estop=True)
     assert (safe.reason, safe.is_pause, safe.is_estop) == ('button', False, True)
     assert said == ['paused', 'no joint states', 'paused', 'button']
+
+
+def test_commands_are_blended_in_every_channel() -> None:
+    """A weight of a quarter leaves three quarters of what was there."""
+    first = Commands(np.array([1.0]), np.array([2.0]), np.array([3.0]))
+    first.blend(Commands(np.array([5.0]), np.array([10.0]), np.array([-1.0])), 0.25)
+    assert [first.q_target[0], first.dq_target[0], first.u[0]] == [2.0, 4.0, 2.0]

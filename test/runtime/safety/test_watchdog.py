@@ -1,6 +1,7 @@
 """The watchdog, with a clock that the tests move."""
 
 import pytest
+from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.runtime.safety.watchdog import Trip, Watchdog, WatchdogParameters
@@ -269,3 +270,13 @@ def test_a_request_after_the_end_is_not_kept_for_the_next_start(clock: Clock) ->
     assert watchdog.check() is None
     watchdog.trip('stop', 'safe', 'the button again')
     assert watchdog.check() is not None
+
+
+def test_arming_again_forgets_what_was_watched_before(clock: Clock) -> None:
+    """A robot that feeds nothing is not asked for what another one fed."""
+    watchdog, _ = make(clock)
+    watchdog.watch_age('state_timeout', 'joint states', 0.1, 'safe')
+    watchdog.arm(FakeHardware(two_joint_body()), subscribers=True)
+    watchdog.start()
+    clock.now += 10.0
+    assert watchdog.check() is None
