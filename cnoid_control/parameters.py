@@ -6,16 +6,20 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from cnoid_control.exceptions import CnoidControlError, choices
 
 __all__ = [
+    'FileName',
     'ParameterChange',
     'ParameterError',
     'ParameterInfo',
+    'PluginName',
+    'locate',
     'not_allowed',
     'parameter',
     'parameter_changes',
@@ -51,6 +55,53 @@ def not_allowed(key: str, value: object, allowed: str) -> ParameterError:
     """The error about an option outside its range or not among its choices."""
     return ParameterError(key, f'{value!r} is not allowed; {allowed}')
 
+
+class FileName(str):
+    """Type of an option that is a file, or the name of one that the package shares.
+
+    A file in the folder of the configuration is absolute once parsed; what is not there stays as
+    it is, a name that `share.shared_file` knows or refuses. An option that is a file in any case
+    has the type `pathlib.Path`, and is always absolute once parsed.
+    """
+
+
+class PluginName(str):
+    """Type of an option that names Python code: `name`, `package.module:Object`, `file.py:Object`.
+
+    A relative file starts at the folder of the configuration and is absolute once parsed.
+    """
+
+
+def locate(value: str, folder: Path | None = None) -> str:
+    """Absolute path that a configuration names; an empty text and an address (`://`) stay.
+
+    Args:
+        value: what the configuration says.
+        folder: folder of the configuration; the working folder where None.
+    """
+    if not value or '://' in value:
+        return value
+    return str(((folder or Path.cwd()) / Path(value).expanduser()).absolute())
+
+
+def locate_file(value: str, folder: Path | None = None) -> str:
+    """Absolute path of a file that is there, else the name as it is; see `FileName`."""
+    path = locate(value, folder)
+    return path if Path(path).is_file() else value
+
+
+def locate_plugin(value: str, folder: Path | None = None) -> str:
+    """Name of Python code whose file, if it is in one, is absolute; see `PluginName`."""
+    source, colon, name = value.rpartition(':')
+    return f'{locate(source, folder)}{colon}{name}' if source.endswith('.py') else value
+
+
+# How each type of path is made absolute.
+PATHS: dict[type, Callable[[str, Path | None], str]] = {
+    Path: locate,
+    FileName: locate_file,
+    PluginName: locate_plugin,
+}
 
 ParametersT = TypeVar('ParametersT')
 
@@ -99,7 +150,10 @@ def parameter_info(field: dataclasses.Field[Any]) -> ParameterInfo:
 
 
 def parse_parameters(
-    schema: type[ParametersT], values: Mapping[str, Any], prefix: str = ''
+    schema: type[ParametersT],
+    values: Mapping[str, Any],
+    prefix: str = '',
+    folder: Path | None = None,
 ) -> ParametersT:
     """Check values against a dataclass and make an instance of it.
 
@@ -107,6 +161,7 @@ def parse_parameters(
         schema: the dataclass.
         values: option values by name, nested mappings for nested options.
         prefix: key of the whole, for messages ('pd.gains').
+        folder: folder that relative paths start from; the working folder where None.
 
     Raises:
         ParameterError: a value is unknown, missing, of the wrong type or out of range; nothing
@@ -124,52 +179,63 @@ def parse_parameters(
         key = _join(prefix, name)
         if name in values:
             parsed[name] = _parse_value(
-                types_of_fields[name], values[name], key, parameter_info(field)
+                types_of_fields[name], values[name], key, parameter_info(field), folder
             )
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ParameterError(key, 'is missing')
     return schema(**parsed)
 
 
-def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
+def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo, folder: Path | None) -> Any:
     origin = typing.get_origin(kind)
     if origin in (typing.Union, types.UnionType):
-        return _parse_union(typing.get_args(kind), value, key, info)
+        return _parse_union(typing.get_args(kind), value, key, info, folder)
     if origin is dict:
         element = typing.get_args(kind)[1]
         if not isinstance(value, Mapping):
             raise wrong_type(key, value, 'a map by name')
         return {
-            str(name): _parse_value(element, item, _join(key, str(name)), info)
+            str(name): _parse_value(element, item, _join(key, str(name)), info, folder)
             for name, item in value.items()
         }
     if origin is list:
         element = typing.get_args(kind)[0]
         if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, '__iter__'):
             raise wrong_type(key, value, f'a list of {element.__name__}')
-        return [_parse_value(element, item, f'{key}[{i}]', info) for i, item in enumerate(value)]
+        return [
+            _parse_value(element, item, f'{key}[{i}]', info, folder)
+            for i, item in enumerate(value)
+        ]
     if dataclasses.is_dataclass(kind):
-        return parse_parameters(typing.cast(type, kind), value, key)
-    return _check_scalar(kind, value, key, info)
+        return parse_parameters(typing.cast(type, kind), value, key, folder)
+    return _check_scalar(kind, value, key, info, folder)
 
 
-def _parse_union(kinds: tuple[Any, ...], value: Any, key: str, info: ParameterInfo) -> Any:
+def _parse_union(
+    kinds: tuple[Any, ...], value: Any, key: str, info: ParameterInfo, folder: Path | None
+) -> Any:
     if value is None and type(None) in kinds:
         return None
     listed = not isinstance(value, (str, bytes, Mapping)) and hasattr(value, '__iter__')
     for kind in kinds:
         wants = typing.get_origin(kind)
         if (wants is list and listed) or (wants is dict and isinstance(value, Mapping)):
-            return _parse_value(kind, value, key, info)
+            return _parse_value(kind, value, key, info, folder)
     scalars = [kind for kind in kinds if isinstance(kind, type) and kind is not type(None)]
     if scalars and not listed and not isinstance(value, Mapping):
-        return _parse_value(scalars[0], value, key, info)
+        return _parse_value(scalars[0], value, key, info, folder)
     raise wrong_type(key, value, ' or '.join(str(kind) for kind in kinds))
 
 
-def _check_scalar(kind: Any, value: Any, key: str, info: ParameterInfo) -> Any:
+def _check_scalar(
+    kind: Any, value: Any, key: str, info: ParameterInfo, folder: Path | None
+) -> Any:
     if kind is Any:
         return value
+    if kind in PATHS:
+        if not isinstance(value, (str, Path)):
+            raise wrong_type(key, value, 'a path' if kind is not PluginName else 'a name')
+        return kind(PATHS[kind](str(value), folder))
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):

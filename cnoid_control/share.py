@@ -6,6 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.parameters import FileName
 
 NAME = 'cnoid_control'
 FOLDERS = ('config', 'launch', 'motion', 'security', 'urdf')
@@ -35,14 +36,16 @@ def shared_file(folder: str, name: str | Path, suffix: str = '') -> Path:
 
     Args:
         folder: one of FOLDERS.
-        name: path of a file, or name of a shared file.
+        name: path of a file, or name of a shared file. A `FileName` that is relative is a name:
+            it was not found in the folder of its configuration.
         suffix: ending that may be left out of the name, such as '.yaml'.
 
     Raises:
         CnoidControlError: there is no such file; the message lists those that exist.
     """
-    if Path(name).is_file():
-        return Path(name)
+    path = Path(name)
+    if path.is_file() and (path.is_absolute() or not isinstance(name, FileName)):
+        return path
     shared = share_folder() / folder
     for candidate in (shared / name, shared / f'{name}{suffix}'):
         if candidate.is_file():

@@ -87,7 +87,7 @@ def _show_graph(name: str, picture: str | None) -> int:
     options = config.options.get(controller, {})
     if isinstance(options, str):
         options = parse_option_string(options)
-    root = make_stage(controller, config.parameters.controller, options)
+    root = make_stage(controller, config.parameters.controller, options, folder=config.folder)
     print(graph_text(root, config.name))
     if picture:
         draw_graph(root, picture, config.name)

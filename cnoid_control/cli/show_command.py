@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import FileName
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     path = find_model(args.model)
     with _warnings_collected() as warnings:
-        body = make_robot(RobotParameters(model=path), Path())
+        body = make_robot(RobotParameters(model=FileName(path)), Path())
         if args.draw:
             _draw(body, args.draw)
     known = body.description.warnings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from cnoid_control.parameters import parameter
 class ReplayParameters:
     """The log that is played."""
 
-    file: str = parameter(description='log file of the run')
+    file: Path = parameter(description='log file of the run')
 
 
 class ReplayHardware(Hardware):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -62,13 +63,28 @@ def format_option_string(values: Mapping[str, Any]) -> str:
     """One line of YAML that `parse_option_string` turns into the same mapping."""
     if not values:
         return ''
-    return yaml.safe_dump(
-        dict(values), default_flow_style=True, width=10**9, sort_keys=False
+    return yaml.dump(
+        dict(values), Dumper=_Dumper, default_flow_style=True, width=10**9, sort_keys=False
     ).strip()
 
 
+class _Dumper(yaml.SafeDumper):
+    """Writes paths and kinds of text as text."""
+
+
+def _represent_text(dumper: _Dumper, value: object) -> yaml.Node:
+    return dumper.represent_str(str(value))
+
+
+_Dumper.add_multi_representer(str, _represent_text)
+_Dumper.add_multi_representer(Path, _represent_text)
+
+
 def check_options(
-    name: str, controller: type[SimpleController], options: str | Mapping[str, Any]
+    name: str,
+    controller: type[SimpleController],
+    options: str | Mapping[str, Any],
+    folder: Path | None = None,
 ) -> Any:
     """Check options against the controller's `Parameters`.
 
@@ -78,6 +94,7 @@ def check_options(
         name: name of the controller in the run, for messages.
         controller: class of the controller.
         options: its options, as text or as a mapping.
+        folder: folder that relative paths start from; the working folder where None.
 
     Returns:
         The checked instance; None for a controller that declares no parameters.
@@ -96,7 +113,7 @@ def check_options(
         except ValueError as error:
             raise wrong_type(name, options, 'a map of options') from error
     try:
-        return parse_parameters(schema, options, name)
+        return parse_parameters(schema, options, name, folder)
     except CnoidControlError:
         raise
     except Exception as error:

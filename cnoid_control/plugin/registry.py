@@ -108,13 +108,33 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
     """Controller class by its name.
 
     Args:
-        name: an entry point's name, `package.module:Class` or `path/to/file.py:Class`.
+        name: an entry point's name, `package.module:Class` or `path/to/file.py:Class`; a function
+            `make(robot, ...)` may stand in the place of the class, see `controller_class`.
         base: folder that relative file paths start from; the working folder where None.
 
     Raises:
         ControllerLoadError: the message says what is wrong, and lists what there is.
     """
-    return CONTROLLERS.find(name, base)
+    return controller_class(name, find_object(name, base))
+
+
+def controller_class(name: str, found: Any) -> type[SimpleController]:
+    """Controller class of what a name stands for.
+
+    Args:
+        name: the name, for messages.
+        found: a class derived from SimpleController or BaseController, or a function
+            `make(robot, ...)` that returns an instance of one.
+
+    Raises:
+        ControllerLoadError: it is something else, or its arguments cannot be options.
+    """
+    if isinstance(found, type) and issubclass(found, SimpleController):
+        return found
+    # Blocks are a family of controllers, above this room: imported where one is named.
+    from cnoid_control.controllers.composition.made_controller import made_controller
+
+    return made_controller(name, found)
 
 
 def find_object(name: str, base: Path | None = None, kind: PluginKind = CONTROLLERS) -> Any:
@@ -146,9 +166,8 @@ def find_object(name: str, base: Path | None = None, kind: PluginKind = CONTROLL
         module = _import_module(kind.word, name, source)
     found = getattr(module, object_name, None)
     if found is None:
-        raise ControllerLoadError(
-            f'{source} has no class {object_name!r}; {choices(_classes_in(module, kind.base))}'
-        )
+        there = choices(_classes_in(module, kind.base))
+        raise ControllerLoadError(f'{source} has no class or function {object_name!r}; {there}')
     return found
 
 

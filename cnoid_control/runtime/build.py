@@ -107,7 +107,7 @@ def make_controllers(config: RunConfig) -> list[ManagedController]:
         CnoidControlError: a sub-controller's parent does not exist.
     """
     main = config.controller_name
-    types = {main: config.parameters.controller}
+    types: dict[str, str] = {main: config.parameters.controller}
     others = config.parameters.other_controllers
     if main in others:
         raise not_allowed('other_controllers', main, 'it is the main controller')
@@ -124,7 +124,7 @@ def make_controllers(config: RunConfig) -> list[ManagedController]:
     for name, options in config.options.items():
         if name not in managed:
             # It waits for a swap, where a mistake would be found too late.
-            check_options(name, find_controller(name, config.folder), options)
+            check_options(name, find_controller(name, config.folder), options, config.folder)
     top = [managed[main]]
     for name, other in others.items():
         if not other.parent:

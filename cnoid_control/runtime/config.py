@@ -13,7 +13,9 @@ import yaml
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import DEFAULT, hardware_kind, hardware_names
 from cnoid_control.parameters import (
+    FileName,
     ParameterError,
+    PluginName,
     not_allowed,
     parameter,
     parse_parameters,
@@ -64,6 +66,7 @@ ROS_KEYS = frozenset(
         'robot_description_timeout',
         'realtime_priority',
         'allow_file_plugins',
+        'config_folder',
         'swap_blend_time',
         'pacing',
         'real_time_factor',
@@ -141,7 +144,7 @@ def merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
 class RobotParameters:
     """The `robot` section: the model, and where and how it starts."""
 
-    model: str = parameter(
+    model: FileName = parameter(
         '', "model file, or the name of one in the package's urdf/ or in the cache"
     )
     models: dict[str, RobotParameters] = parameter(
@@ -166,7 +169,7 @@ class RobotParameters:
 class OtherController:
     """A controller besides the main one."""
 
-    type: str = parameter('', "entry point, 'package.module:Class' or 'file.py:Class'")
+    type: PluginName = parameter('', "entry point, 'package.module:Class' or 'file.py:Class'")
     parent: str = parameter('', 'controller whose sub-controller it is; none where empty')
 
 
@@ -175,7 +178,7 @@ class RunParameters:
     """The keys of a configuration besides the controllers' own sections and `hardware`."""
 
     robot: RobotParameters
-    controller: str = parameter(
+    controller: PluginName = parameter(
         description="entry point, 'package.module:Class' or 'file.py:Class'"
     )
     rate: float = parameter(1000.0, 'ticks per second', unit='Hz', minimum=0.1, maximum=1e5)
@@ -307,7 +310,9 @@ def parse_config(
     """
     known = [item.name for item in fields(RunParameters)]
     parameters = parse_parameters(
-        RunParameters, {key: value for key, value in values.items() if key in known}
+        RunParameters,
+        {key: value for key, value in values.items() if key in known},
+        folder=folder,
     )
     robot = values['robot']
     if 'model' not in robot and not parameters.robot.models:
@@ -325,7 +330,7 @@ def parse_config(
         if not isinstance(value, (str, dict)):
             raise wrong_type(key, value, 'a map of options, or an option string,')
         options[key] = value
-    hardware_type, hardware = _parse_hardware(values.get('hardware', {}))
+    hardware_type, hardware = _parse_hardware(values.get('hardware', {}), folder)
     return RunConfig(
         name, parameters, options, hardware_type, hardware, dict(values), folder or Path.cwd()
     )
@@ -341,7 +346,7 @@ def config_from_text(text: str) -> RunConfig:
     return parse_config(stored['values'], stored['name'], Path(stored['folder']))
 
 
-def _parse_hardware(section: Any) -> tuple[str, dict[str, Any]]:
+def _parse_hardware(section: Any, folder: Path | None) -> tuple[str, dict[str, Any]]:
     if not isinstance(section, Mapping):
         raise wrong_type('hardware', section, 'a map of options')
     names = hardware_names()
@@ -353,7 +358,7 @@ def _parse_hardware(section: Any) -> tuple[str, dict[str, Any]]:
         raise not_allowed('hardware.type', kind, f'choose from: {", ".join(names)}')
     parsed: dict[str, Any] = {
         name: parse_parameters(
-            hardware_kind(name).parameters, section.get(name, {}), f'hardware.{name}'
+            hardware_kind(name).parameters, section.get(name, {}), f'hardware.{name}', folder
         )
         for name in names
         if name == kind or name in section

@@ -63,7 +63,7 @@ class ManagedController:
         self.options = options
         self.children = children or []
         self.folder = folder
-        self.parameters = check_options(name, type(controller), options)
+        self.parameters = self.check(options)
         self.io: ControllerIO | None = None
         self.request = IORequest()
         self.configured = False
@@ -71,6 +71,14 @@ class ManagedController:
         self.transfer: IOTransfer | None = None
         self.devices: DeviceTransfer | None = None
         self.strict: StrictIO | None = None
+
+    def check(self, options: str | Mapping[str, Any]) -> Any:
+        """Options as a checked instance of the controller's `Parameters`; None without any.
+
+        Raises:
+            ParameterError: an option is unknown, missing, of the wrong type or out of range.
+        """
+        return check_options(self.name, type(self.controller), options, self.folder)
 
     def with_children(self) -> Iterator[ManagedController]:
         """The controller and its sub-controllers, parents before children."""

@@ -211,7 +211,7 @@ def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
     """
     config = recorded_config(path)
     body = make_robot(config.parameters.robot, config.folder)
-    hardware = ReplayHardware(body, ReplayParameters(str(path)), config.time_step)
+    hardware = ReplayHardware(body, ReplayParameters(Path(path)), config.time_step)
     restore_state_text(body, hardware.log.metadata['cnoid_control']['initial_state'])
     loop = make_loop(config, hardware, os)
     comparer = OutputComparer(hardware)

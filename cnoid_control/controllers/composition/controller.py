@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from cnoid_control.body import StateFlag
@@ -50,15 +51,20 @@ class CompositionController(SimpleController):
         self._given = composition
 
     @classmethod
-    def build(cls, parameters: Any) -> BaseController:
-        """Make the controller from the options; no robot is needed for that."""
+    def build(cls, parameters: Any, folder: Path | None = None) -> BaseController:
+        """Make the controller from the options; no robot is needed for that.
+
+        Args:
+            parameters: the options, checked.
+            folder: folder that relative paths in options of parts start from.
+        """
         return BaseController()
 
     def initialize(self, io: ControllerIO) -> bool:
         """Build the controller, enable what it needs and hold the position."""
         self.io = io
         parameters: ComposedParameters = io.parameters or ComposedParameters()
-        self.composition = self._given or self.build(parameters)
+        self.composition = self._given or self.build(parameters, io.folder)
         check_tree(self.composition)
         self._drive = JointDrive(io, self._driven(parameters))
         self.composition.attach(io)

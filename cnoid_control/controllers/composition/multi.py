@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from cnoid_control.controllers.composition.controller import (
 )
 from cnoid_control.controllers.composition.exceptions import composition_cycle, unknown_item
 from cnoid_control.controllers.composition.stage import make_stage
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import PluginName, parameter
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +161,7 @@ def merge(earlier: Any, later: Any) -> Any:
 class MultiStage:
     """One of several controllers."""
 
-    controller: str = parameter(
+    controller: PluginName = parameter(
         description='entry point, module:Class or file.py:Class', read_only=True
     )
     options: dict[str, Any] = parameter({}, "the controller's options")
@@ -203,7 +204,7 @@ class ConfiguredMultiController(CompositionController):
     Parameters: ClassVar[type | None] = MultiParameters
 
     @classmethod
-    def build(cls, parameters: MultiParameters) -> BaseController:
+    def build(cls, parameters: MultiParameters, folder: Path | None = None) -> BaseController:
         """Make the controllers and put them in order.
 
         Raises:
@@ -214,7 +215,8 @@ class ConfiguredMultiController(CompositionController):
         multi = MultiController()
         for name in _in_order(stages, set(parameters.delayed)):
             stage = stages[name]
-            multi.launch(make_stage(name, stage.controller, stage.options, stage.joints), name)
+            part = make_stage(name, stage.controller, stage.options, stage.joints, folder)
+            multi.launch(part, name)
             for citem, regitem in stage.inputs.items():
                 multi.map_input(name, regitem, citem)
             for citem, regitem in stage.outputs.items():

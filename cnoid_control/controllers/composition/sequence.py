@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from cnoid_control.controllers.composition.base_controller import BaseController
@@ -15,7 +16,7 @@ from cnoid_control.controllers.composition.controller import (
 from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.composition.stage import make_stage
 from cnoid_control.controllers.composition.state_machine import FINISHED, StateMachineController
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import PluginName, parameter
 
 
 class TimedControllerSequence(StateMachineController):
@@ -87,7 +88,7 @@ class TimedControllerSequence(StateMachineController):
 class SequenceStage:
     """One controller of a sequence."""
 
-    controller: str = parameter(
+    controller: PluginName = parameter(
         description='entry point, module:Class or file.py:Class', read_only=True
     )
     until: float = parameter(
@@ -112,11 +113,12 @@ class SequenceController(CompositionController):
     Parameters: ClassVar[type | None] = SequenceParameters
 
     @classmethod
-    def build(cls, parameters: SequenceParameters) -> BaseController:
+    def build(cls, parameters: SequenceParameters, folder: Path | None = None) -> BaseController:
         """Make the sequence."""
         stages = sorted(parameters.stages.items(), key=lambda item: item[1].until)
         controllers = {
-            name: make_stage(name, stage.controller, stage.options) for name, stage in stages
+            name: make_stage(name, stage.controller, stage.options, folder=folder)
+            for name, stage in stages
         }
         times = [stage.until for _, stage in stages]
         return TimedControllerSequence(controllers, times, relative=True)

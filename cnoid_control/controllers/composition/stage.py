@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cnoid_control.body import Link, StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
-from cnoid_control.controllers.composition.controller import CompositionController
+from cnoid_control.controllers.composition.controller import (
+    ComposedParameters,
+    CompositionController,
+)
 from cnoid_control.controllers.composition.exceptions import CompositionError
+from cnoid_control.controllers.composition.maker import Maker
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
 from cnoid_control.plugin.mailbox import Mailbox, MessageT
@@ -31,8 +36,15 @@ class StageIO(ControllerIO):
         self, name: str, outer: ControllerIO, options: Mapping[str, Any], parameters: Any
     ) -> None:
         """Open a door to a clone of the composition's body as it is now."""
-        super().__init__(name, outer.body.clone(), outer.time_step, options, parameters, outer.os)
-        self.folder = outer.folder
+        super().__init__(
+            name,
+            outer.body.clone(),
+            outer.time_step,
+            options,
+            parameters,
+            outer.os,
+            folder=outer.folder,
+        )
         self.outer = outer
         self.current_time = outer.current_time
 
@@ -110,6 +122,7 @@ class SimpleControllerStage(BaseController):
         controller: SimpleController,
         options: Mapping[str, Any] | None = None,
         joints: Sequence[str] = (),
+        folder: Path | None = None,
     ) -> None:
         """Take a controller in.
 
@@ -118,6 +131,7 @@ class SimpleControllerStage(BaseController):
             controller: the controller.
             options: its options.
             joints: joints that it may command; all that it does where empty.
+            folder: folder that relative paths in its options start from.
 
         Raises:
             ParameterError: an option is not one of the controller's, or has a wrong value.
@@ -126,7 +140,8 @@ class SimpleControllerStage(BaseController):
         self.controller = controller
         self.options = dict(options or {})
         self.joints = tuple(joints)
-        self.parameters = check_options(name, type(controller), self.options)
+        self.folder = folder
+        self.parameters = check_options(name, type(controller), self.options, folder)
         self._outer: ControllerIO | None = None
         self._io: StageIO | None = None
         self._running = False
@@ -159,7 +174,7 @@ class SimpleControllerStage(BaseController):
             self.parameters,
             io.os,
             io.time_step,
-            io.folder,
+            self.folder,
         )
         if not self.controller.configure(config):
             raise _refused(self.name, 'configure() returned False')
@@ -190,7 +205,7 @@ class SimpleControllerStage(BaseController):
             ParameterError: an option is wrong, or cannot change while running.
             Exception: the controller refuses them.
         """
-        parameters = check_options(self.name, type(self.controller), options)
+        parameters = check_options(self.name, type(self.controller), options, self.folder)
         if self._io is not None:
             change_options(self.name, self.controller, self.parameters, parameters)
             self._io.set_options(options, parameters)
@@ -323,22 +338,30 @@ class FactoryController(BaseController):
         controller: the controller; a block that does nothing before `attach`.
     """
 
-    def __init__(self, name: str, make: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        """Take the function and its options; it is called with the robot's body in `attach`."""
+    def __init__(self, name: str, maker: Maker, options: Any, joints: Sequence[str] = ()) -> None:
+        """Take the function and its options; it is called with the robot's body in `attach`.
+
+        Args:
+            name: name of the part.
+            maker: the function.
+            options: its options, checked.
+            joints: joints that a SimpleController may command; all that it does where empty.
+        """
         self.name = name
         self.controller = BaseController()
-        self._make = make
-        self._options = dict(options)
+        self._maker = maker
+        self._options = options
+        self._joints = joints
 
     def attach(self, io: ControllerIO) -> None:
         """Make the controller.
 
         Raises:
-            CompositionError: the function returned something else.
+            ControllerLoadError: the function raised, or returned something else.
         """
-        made = self._make(io.body.clone(), **self._options)
-        if not isinstance(made, BaseController):
-            raise _refused(self.name, f'{self._make.__name__} made {made!r}, no BaseController')
+        made = self._maker.make(io.body.clone(), self._options)
+        if isinstance(made, SimpleController):
+            made = SimpleControllerStage(self.name, made, {}, self._joints, io.folder)
         self.controller = made
         self.controller.attach(io)
 
@@ -348,7 +371,7 @@ class FactoryController(BaseController):
 
     def describe(self) -> str:
         """Name of the function."""
-        return f'{self._make.__name__}()'
+        return f'{self._maker.found.__name__}()'
 
     @property
     def finished(self) -> bool:
@@ -385,7 +408,11 @@ BLOCKS = {
 
 
 def make_stage(
-    name: str, controller: str, options: Mapping[str, Any], joints: Sequence[str] = ()
+    name: str,
+    controller: str,
+    options: Mapping[str, Any],
+    joints: Sequence[str] = (),
+    folder: Path | None = None,
 ) -> BaseController:
     """Part of a composition.
 
@@ -393,28 +420,25 @@ def make_stage(
         name: name of the part, for messages.
         controller: an entry point, `package.module:Class`, `file.py:Class` or one of the
             estimators; a SimpleController, a BaseController, or a function `make(robot, ...)` that
-            returns a BaseController.
+            returns one of both.
         options: its options.
         joints: joints that a SimpleController may command; all that it does where empty.
+        folder: folder that relative paths start from; the working folder where None.
 
     Raises:
-        ControllerLoadError: there is no such controller.
+        ControllerLoadError: there is no such controller, or what was found is none.
         ParameterError: an option is wrong.
-        CompositionError: what was found is no controller.
     """
-    found = find_object(BLOCKS.get(controller, controller))
+    found = find_object(BLOCKS.get(controller, controller), folder)
     if isinstance(found, type) and issubclass(found, CompositionController):
-        return found.build(parse_parameters(found.Parameters, options, name))  # type: ignore[arg-type]
+        schema = found.Parameters or ComposedParameters
+        return found.build(parse_parameters(schema, options, name, folder), folder)
     if isinstance(found, type) and issubclass(found, SimpleController):
-        return SimpleControllerStage(name, found(), options, joints)
-    if isinstance(found, type) and issubclass(found, BaseController):
-        schema = getattr(found, 'Parameters', None)
-        if schema is not None:
-            return found(parse_parameters(schema, options, name))  # type: ignore[call-arg]
-        return found(**options)
-    if not callable(found):
-        raise _refused(name, f'{controller!r} is no controller: {found!r}')
-    return FactoryController(name, found, options)
+        return SimpleControllerStage(name, found(), options, joints, folder)
+    maker = Maker(controller, found)
+    if maker.is_class:
+        return maker.make_block(maker.parse(options, name, folder))
+    return FactoryController(name, maker, maker.parse(options, name, folder), joints)
 
 
 def _refused(name: str, reason: str) -> CompositionError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cnoid_control.controllers.composition.base_controller import BaseController, Message, named
@@ -23,7 +24,7 @@ from cnoid_control.controllers.composition.controller import (
 from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.composition.stage import make_stage
 from cnoid_control.exceptions import choices
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import PluginName, parameter
 
 if TYPE_CHECKING:
     from cnoid_control.plugin import ControllerIO
@@ -253,7 +254,7 @@ class Transition:
 class State:
     """One state: its controller, and where to go from it."""
 
-    controller: str = parameter(
+    controller: PluginName = parameter(
         description='entry point, module:Class or file.py:Class', read_only=True
     )
     options: dict[str, Any] = parameter({}, "the controller's options")
@@ -277,7 +278,9 @@ class ConfiguredStateMachine(CompositionController):
     parts_key = 'states'
 
     @classmethod
-    def build(cls, parameters: StateMachineParameters) -> BaseController:
+    def build(
+        cls, parameters: StateMachineParameters, folder: Path | None = None
+    ) -> BaseController:
         """Make the state machine.
 
         Raises:
@@ -299,7 +302,7 @@ class ConfiguredStateMachine(CompositionController):
                 key = FINISHED if target == END else target
                 transitions[name][key] = transition.condition(where)
         controllers = {
-            name: make_stage(name, state.controller, state.options)
+            name: make_stage(name, state.controller, state.options, folder=folder)
             for name, state in states.items()
         }
         return TransitionStateMachineController(controllers, transitions, start)

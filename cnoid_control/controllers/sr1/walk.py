@@ -9,7 +9,7 @@ import numpy as np
 from cnoid_control.body.formats.joint_motion import load_motion
 from cnoid_control.controllers.sr1.minimum import DGAIN, PGAIN
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import FileName, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController, StateFlag
 from cnoid_control.share import shared_file
 
@@ -30,7 +30,7 @@ class SR1WalkPatternParameters:
     mode: str = parameter(
         'torque', 'what joints are commanded by', choices=tuple(ACTUATION), read_only=True
     )
-    motion: str = parameter(
+    motion: FileName = parameter(
         '',
         'a .seq or .npz file, or the name of a shared one; the one for the mode where empty',
         read_only=True,

@@ -16,7 +16,7 @@ from cnoid_control.controllers.trajectory.follower import (
     check_trajectory,
 )
 from cnoid_control.controllers.trajectory.motion import MotionLimits
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import FileName, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
 from cnoid_control.plugin.trajectory_goal import (
     FollowTrajectory,
@@ -69,7 +69,7 @@ class TrajectoryParameters(DriveParameters):
         'torques added by the model: none, against gravity, or against inertia as well',
         choices=KINDS,
     )
-    file: str = parameter(
+    file: FileName = parameter(
         '',
         'trajectory to begin with: a file, or the name of a shared one in motion/',
         read_only=True,

@@ -83,8 +83,13 @@ class ControlNode(LifecycleNode):
         problem: why the last transition was refused; empty when it was not.
     """
 
-    def __init__(self, **node: Any) -> None:
-        """Declare the parameters and offer the services; nothing is read of the robot yet."""
+    def __init__(self, words: Sequence[str] | None = None, **node: Any) -> None:
+        """Declare the parameters and offer the services; nothing is read of the robot yet.
+
+        Args:
+            words: the words of the command line; those of the process where None.
+            **node: as rclpy's LifecycleNode has them.
+        """
         super().__init__(
             'cnoid_control', automatically_declare_parameters_from_overrides=True, **node
         )
@@ -98,7 +103,7 @@ class ControlNode(LifecycleNode):
         self._stopped_before = ''
         self._guard_transitions()
         self._bridge = MailboxBridge(self)
-        self.options = ConfigParameters(self)
+        self.options = ConfigParameters(self, words)
         watch = NodeDiagnostics(lambda: self.session)
         self._diagnostics = Diagnostics(self, watch.collect, watch.statistics)
         self._serve('pause', lambda operation: operation.pause())
@@ -318,7 +323,7 @@ def main(args: Sequence[str] | None = None) -> int:
     # rclpy's own handlers would take the context away before the last command is sent.
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
-        node = ControlNode()
+        node = ControlNode(words)
     except CnoidControlError as error:
         print(f'cnoid_control: {error}', file=sys.stderr)
         rclpy.try_shutdown()

@@ -7,9 +7,8 @@ import contextlib
 import dataclasses
 import math
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import (
@@ -31,6 +30,7 @@ from cnoid_control.plugin.registry import (
     instance_name,
     is_file_plugin,
 )
+from cnoid_control.ros.config_folder import config_folder
 from cnoid_control.ros.exceptions import FilePluginRefused, FixedParameter
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
@@ -65,6 +65,12 @@ class NodeParameters:
         'whether a controller of a file (path/to/file.py:Class) may be swapped in while running',
         read_only=True,
     )
+    config_folder: str = parameter(
+        '',
+        'folder that relative paths start from; where empty, that of the first parameter file on '
+        'the command line, or the working folder',
+        read_only=True,
+    )
     swap_blend_time: float = parameter(
         0.3,
         "time in which commands move from the old controller's to the new one's",
@@ -90,7 +96,7 @@ def descriptor_of(info: ParameterInfo, kind: Any) -> ParameterDescriptor:
         description=f'{info.description}{unit}',
         read_only=info.read_only,
         # Empty lists have no type yet, and an option may be a scalar or a list.
-        dynamic_typing=kind not in (bool, int, float, str),
+        dynamic_typing=not is_scalar(kind),
     )
     bounds = (info.minimum, info.maximum)
     if info.choices:
@@ -109,6 +115,11 @@ def descriptor_of(info: ParameterInfo, kind: Any) -> ParameterDescriptor:
         low_int, high_int = (int(bound) for bound in bounds)
         descriptor.integer_range = [IntegerRange(from_value=low_int, to_value=high_int)]
     return descriptor
+
+
+def is_scalar(kind: Any) -> bool:
+    """Whether an option is one value of one type in ROS; names and files are texts there."""
+    return isinstance(kind, type) and issubclass(kind, (bool, int, float, str))
 
 
 def declare_schema(node: Node, schema: type, prefix: str = '', read_only: bool = False) -> None:
@@ -156,7 +167,8 @@ def _declare(
         # A whole number in a file would make the parameter one that takes no others.
         value = float(value)
     node.undeclare_parameter(name)
-    descriptor.dynamic_typing = descriptor.dynamic_typing or type(value) is not kind
+    given_type = is_scalar(kind) and isinstance(value, kind) and type(value) in kind.__mro__
+    descriptor.dynamic_typing = descriptor.dynamic_typing or not given_type
     try:
         node.declare_parameter(name, value, descriptor, ignore_override=True)
     except InvalidParameterValueException:
@@ -210,9 +222,15 @@ class ConfigParameters:
     swapped when the loop runs), its options and the node's own options.
     """
 
-    def __init__(self, node: Node) -> None:
-        """Declare everything that is known before a controller is loaded."""
+    def __init__(self, node: Node, words: Sequence[str] | None = None) -> None:
+        """Declare everything that is known before a controller is loaded.
+
+        Args:
+            node: the node.
+            words: the words of the command line; those of the process where None.
+        """
         self._node = node
+        self._words = words
         self._operation: Supervisor | None = None
         self._swapped: Callable[[], None] = lambda: None
         self._declaring = False
@@ -266,7 +284,9 @@ class ConfigParameters:
         for name in self._sections - {present, *run.get('other_controllers', {})}:
             if name not in controller_names():
                 run.pop(name, None)
-        return parse_config(run, self._node.get_name()), parse_parameters(NodeParameters, own)
+        folder = config_folder(own, self._words)
+        config = parse_config(run, self._node.get_name(), folder)
+        return config, parse_parameters(NodeParameters, own, folder=folder)
 
     def _declare(self, schema: type | None, prefix: str) -> None:
         if schema is None:
@@ -282,7 +302,8 @@ class ConfigParameters:
         if not isinstance(controller, str) or not controller:
             return
         try:
-            found = find_controller(controller, Path.cwd())
+            folder = config_folder(nested_values(self._node), self._words)
+            found = find_controller(controller, folder)
         except CnoidControlError:
             return
         self._declare(found.Parameters, f'{instance_name(controller)}.')
@@ -317,7 +338,7 @@ class ConfigParameters:
         if fixed:
             raise FixedParameter(fixed[0])
         has = operation.config.parameters.controller
-        if changes.get('controller', has) != has:
+        if 'controller' in changes and config.parameters.controller != has:
             if not operation.is_active:
                 raise FixedParameter('controller')
             if is_file_plugin(config.parameters.controller) and not own.allow_file_plugins:
@@ -341,7 +362,7 @@ class ConfigParameters:
         if operation is None:
             return
         lost = plain_value(self._node.get_parameter('controller'))
-        has = operation.config.parameters.controller
+        has = operation.config.values['controller']
         if lost == has:
             return
         self._node.get_logger().error(

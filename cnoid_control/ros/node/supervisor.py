@@ -10,7 +10,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from cnoid_control.plugin.mailbox import Mailbox
-from cnoid_control.plugin.options import check_options
 from cnoid_control.ros.exceptions import LoopCallTimeout, RosError
 from cnoid_control.ros.node.session_loop import SessionLoop
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
@@ -250,7 +249,7 @@ class Supervisor:
             Exception: a controller refuses them.
         """
         changes = [
-            (member, given, check_options(member.name, type(member.controller), given))
+            (member, given, member.check(given))
             for member in self.members()
             if (given := options.get(member.name)) is not None
         ]

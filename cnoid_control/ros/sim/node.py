@@ -21,6 +21,7 @@ from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.parameters import parse_parameters
+from cnoid_control.ros.config_folder import config_folder
 from cnoid_control.ros.node.control_node import given_parameters, given_priority
 from cnoid_control.ros.node.diagnostics import Diagnostics
 from cnoid_control.ros.node.parameters import (
@@ -102,7 +103,7 @@ class MujocoNode(Node):
         own = {key: value for key, value in values.items() if key in SIMULATION_KEYS}
         self.parameters = parse_parameters(SimulationParameters, own)
         run = {key: value for key, value in values.items() if key not in NODE_KEYS}
-        config = parse_config(run, 'cnoid_control_mujoco')
+        config = parse_config(run, 'cnoid_control_mujoco', config_folder(values))
         self.body = make_robot(config.parameters.robot, config.folder)
         physics = config.hardware.get('mujoco', MujocoParameters())
         self.hardware = MujocoHardware(self.body, physics, config.time_step)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.interpolation import smoothstep as smooth
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import PluginName, parameter
 from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.safe_command import SafeCommand
 
@@ -65,7 +65,7 @@ class SafeStateParameters:
         minimum=0.0,
         maximum=MAX_TIME,
     )
-    fallback: str = parameter(
+    fallback: PluginName = parameter(
         '', 'controller that takes over instead of holding; none where empty'
     )
 
