@@ -83,7 +83,7 @@ def test_values_of_the_node_replace_those_for_all(tmp_path):
         ({'hardware': 3}, 'hardware: a map of options expected'),
         ({'limits.max_velocity': -1.0}, 'limits.max_velocity: -1.0 is not allowed'),
         ({'sr1_minimum': 4}, 'sr1_minimum: a map of options, or an option string, expected'),
-        ({'controller': ['a']}, 'controller: str expected'),
+        ({'controller': ['a']}, 'controller: a name expected'),
     ],
 )
 def test_wrong_values_are_refused_by_key(tmp_path, changes, message):
