@@ -161,7 +161,7 @@ def text_options(schema: type, prefix: str) -> Iterator[tuple[str, Any, str]]:
     for field in dataclasses.fields(schema):
         kind, key = hints[field.name], f'{prefix}.{field.name}'
         for part in (kind, *typing.get_args(kind)):
-            if dataclasses.is_dataclass(part):
+            if dataclasses.is_dataclass(part) and part is not schema:
                 yield from text_options(typing.cast(type, part), key)
         info = field.metadata.get('parameter')
         yield key, kind, info.description if info else ''
