@@ -54,6 +54,7 @@ CORE = [
     'lz4>=4.0',
     'matplotlib>=3.7',
     'rich>=13.0',
+    'xacro>=2.0',
 ]
 
 ROS_RUN = [

@@ -369,6 +369,7 @@ class BodyDescription:
         source: file the model came from, for messages.
         postures: postures that the model names; the first one is its own choice.
         base_reason: why the base is fixed or floating, in words.
+        urdf: URDF text that the model was read from; empty for another format.
         mjcf: path of the MJCF file that physics runs as it is; empty for another format.
         warnings: what was assumed or left out when the file was read, one sentence each.
         info: everything else that the model file says of the robot.
@@ -383,6 +384,7 @@ class BodyDescription:
     source: str = ''
     postures: dict[str, Posture] = field(default_factory=dict)
     base_reason: str = ''
+    urdf: str = ''
     mjcf: str = ''
     warnings: list[str] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)

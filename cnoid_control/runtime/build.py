@@ -50,7 +50,8 @@ def make_robot(robot: RobotParameters, folder: Path) -> Body:
     if not robot.model:
         raise ParameterError('robot.model', 'is missing')
     root = JointType(robot.root) if robot.root else None
-    body = load_body(find_model(robot.model, folder), root, robot.name)
+    model = find_model(robot.model, folder)
+    body = load_body(model, root, robot.name, robot.arguments)
     place_robot(body, robot)
     return body
 

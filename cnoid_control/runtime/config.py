@@ -151,6 +151,7 @@ class RobotParameters:
         {}, 'several robots as one, by name, in place of `model`; names in them begin with theirs'
     )
     name: str = parameter('', "name of the robot; the model's where empty")
+    arguments: dict[str, Any] = parameter({}, "values of a .xacro file's arguments by name")
     root: str = parameter(
         '', 'whether the base floats; as the model says where empty', choices=('', 'free', 'fixed')
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cnoid_control.body.body import Body
 from cnoid_control.body.description import BodyDescription, JointType
@@ -10,37 +12,52 @@ from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.choreonoid import other_model, parse_body
 from cnoid_control.body.formats.resources import read_text, resolve_uri
 from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.body.formats.xacro_file import expand_xacro
 from cnoid_control.exceptions import choices
 
 URDF_SUFFIXES = ('.urdf',)
+XACRO_SUFFIXES = ('.xacro',)
 BODY_SUFFIXES = ('.body',)
 
 
-def load_body(path: str | Path, root: JointType | None = None, name: str = '') -> Body:
+def load_body(
+    path: str | Path,
+    root: JointType | None = None,
+    name: str = '',
+    arguments: Mapping[str, Any] | None = None,
+) -> Body:
     """Body from a model file.
 
     Args:
-        path: the file, or a `package://` address of it; the suffix tells the format, .urdf or
-            .body.
+        path: the file, or a `package://` address of it; the suffix tells the format: .urdf,
+            .xacro or .body.
         root: FREE for a floating base, FIXED for one that is bolted to the world; where None,
             what the file says.
         name: name of this robot; the model's name where empty.
+        arguments: values of a xacro file's arguments by name.
 
     Raises:
         ModelError: the file is no robot model; the message names the element and its value.
     """
-    return Body(load_description(path, root), name)
+    return Body(load_description(path, root, arguments), name)
 
 
-def load_description(path: str | Path, root: JointType | None = None) -> BodyDescription:
+def load_description(
+    path: str | Path, root: JointType | None = None, arguments: Mapping[str, Any] | None = None
+) -> BodyDescription:
     """Body description from a model file; arguments and errors as of `load_body`."""
     path = resolve_uri(str(path))
+    if path.suffix in XACRO_SUFFIXES:
+        return parse_urdf(expand_xacro(path, arguments), str(path), root, path.parent)
+    if arguments:
+        raise ModelError(
+            f'takes no arguments ({", ".join(arguments)}): only a .xacro file has them', str(path)
+        )
     if path.suffix in URDF_SUFFIXES:
         return parse_urdf(read_text(path), str(path), root, path.parent)
     if path.suffix not in BODY_SUFFIXES:
-        raise ModelError(
-            f'unknown model format; {choices(URDF_SUFFIXES + BODY_SUFFIXES)}', str(path)
-        )
+        known = choices(URDF_SUFFIXES + XACRO_SUFFIXES + BODY_SUFFIXES)
+        raise ModelError(f'unknown model format; {known}', str(path))
     text = read_text(path)
     other = other_model(text, str(path))
     if other is None:

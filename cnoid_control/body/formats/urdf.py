@@ -180,7 +180,9 @@ def parse_urdf(
         links[link.name] = link
     _read_joints(reader, links)
     _drop_negative_moments(links, source)
-    description = BodyDescription(robot.get('name', ''), list(links.values()), source=source)
+    description = BodyDescription(
+        robot.get('name', ''), list(links.values()), source=source, urdf=text
+    )
     _take_out_world(description)
     _read_ros2_control_joints(reader, description)
     extension = UrdfExtension(reader)
