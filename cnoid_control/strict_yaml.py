@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import yaml
 
 MAX_DEPTH = 50
+
+MERGE = '<<'
 
 FLOAT_TAG = 'tag:yaml.org,2002:float'
 FLOAT = re.compile(
@@ -19,39 +22,104 @@ FLOAT = re.compile(
 _Base: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 
-class _StrictLoader(_Base):
-    """Safe loader whose mappings have text as keys: `on` is a key, not a truth value."""
+Duplicate = Callable[[str, int], None]
+
+
+class _Strict:
+    """Construction of mappings that have text as keys: `on` is a key, not a truth value."""
+
+    on_duplicate: Duplicate | None = None
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
-        self._refuse_same_keys(node)
-        self.flatten_mapping(node)
-        return {key.value: self.construct_object(value, deep=deep) for key, value in node.value}
+        self._check_keys(node)
+        self.flatten_mapping(node)  # type: ignore[attr-defined]
+        values: dict[str, Any] = {}
+        for key, value in node.value:
+            # The last one counts, and stands where it is last.
+            values.pop(key.value, None)
+            values[key.value] = self.construct_object(value, deep=deep)  # type: ignore[attr-defined]
+        return values
 
-    def _refuse_same_keys(self, node: Any) -> None:
+    def _check_keys(self, node: Any) -> None:
         seen: set[str] = set()
         for key, _ in node.value:
             text = key.value if isinstance(key, yaml.ScalarNode) else None
-            if text is None or text in seen:
+            if text is None or (text in seen and self.on_duplicate is None):
                 problem = 'a key must be text' if text is None else f'{text!r} is given twice'
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            if text in seen and text != MERGE and self.on_duplicate is not None:
+                self.on_duplicate(text, key.start_mark.line + 1)
             seen.add(text)
 
 
+class _StrictLoader(_Strict, _Base):
+    """Safe loader with strict mappings."""
+
+
+class _AnchorLoader(_Strict, yaml.SafeLoader):  # type: ignore[misc]
+    """The same, which also remembers what has an anchor; the C parser cannot."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if not hasattr(self, 'anchored'):
+            self.anchored: dict[str, Any] = {}
+        event = self.peek_event()
+        node = super().compose_node(parent, index)
+        if not isinstance(event, yaml.AliasEvent) and event.anchor:
+            self.anchored[event.anchor] = node
+        return node
+
+
 # The plain loader wants a dot in every float; its resolvers are shared, hence the copy.
-_StrictLoader.yaml_implicit_resolvers = {
+_RESOLVERS = {
     first: [(tag, regexp) for tag, regexp in resolvers if tag != FLOAT_TAG]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_StrictLoader.add_implicit_resolver(FLOAT_TAG, FLOAT, list('-+0123456789.'))
+for _loader in (_StrictLoader, _AnchorLoader):
+    _loader.yaml_implicit_resolvers = {key: list(pairs) for key, pairs in _RESOLVERS.items()}
+    _loader.add_implicit_resolver(FLOAT_TAG, FLOAT, list('-+0123456789.'))
 
 
-def load_yaml(text: str) -> Any:
+def load_yaml(text: str, on_duplicate: Duplicate | None = None) -> Any:
     """Plain data from YAML text: mappings with text keys, lists, text, numbers, truth values.
+
+    Args:
+        text: the YAML.
+        on_duplicate: called with every key that is given twice, and its line; the last one
+            counts. Where None, such keys are refused.
 
     Raises:
         yaml.YAMLError: the text is not YAML, asks for more than plain data, gives a key twice or
             is nested too deep.
     """
+    return _load(text, _StrictLoader, on_duplicate)[0]
+
+
+def load_anchors(text: str, on_duplicate: Duplicate | None = None) -> tuple[Any, dict[str, Any]]:
+    """As `load_yaml`, and all that has an anchor, by its name."""
+    return _load(text, _AnchorLoader, on_duplicate)
+
+
+def _load(
+    text: str, loader_type: Any, on_duplicate: Duplicate | None
+) -> tuple[Any, dict[str, Any]]:
+    _check_depth(text)
+    loader = loader_type(text)
+    loader.on_duplicate = on_duplicate
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None, {}
+        data = loader.construct_document(node)
+        anchored = getattr(loader, 'anchored', {})
+        return data, {name: loader.construct_document(found) for name, found in anchored.items()}
+    except ValueError as error:
+        # A number or a date that PyYAML recognizes but cannot convert.
+        raise yaml.YAMLError(str(error)) from error
+    finally:
+        loader.dispose()
+
+
+def _check_depth(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_Base):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -60,8 +128,3 @@ def load_yaml(text: str) -> Any:
                 raise yaml.YAMLError(f'elements are nested more than {MAX_DEPTH} deep')
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-    try:
-        return yaml.load(text, Loader=_StrictLoader)
-    except ValueError as error:
-        # A number or a date that PyYAML recognizes but cannot convert.
-        raise yaml.YAMLError(str(error)) from error

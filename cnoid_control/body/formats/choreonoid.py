@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
+import copy
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,151 +14,32 @@ import yaml
 
 from cnoid_control.body.description import (
     BodyDescription,
+    ContinuousTrack,
+    ExtraJoint,
+    ExtraJointType,
     JointType,
     LinkDescription,
     Material,
-    Shape,
+    Posture,
     StateFlag,
 )
-from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import (
     ModelError,
-    PathOutsidePackage,
     UnknownLink,
     duplicate_name,
     invalid_value,
     missing_value,
-    root_link_error,
     unknown_type,
 )
-from cnoid_control.body.formats.choreonoid_devices import DEVICES, OTHER_DEVICES, read_device
-from cnoid_control.body.formats.choreonoid_node import BodyFile, BodyNode, snake
-from cnoid_control.body.formats.choreonoid_shapes import read_resource, read_shape, split_scale
-from cnoid_control.body.formats.resources import (
-    PACKAGE_SCHEME,
-    package_folder,
-    read_text,
-    resolve_uri,
+from cnoid_control.body.formats.choreonoid_elements import (
+    LinkElements,
+    RigidMass,
+    combine_masses,
 )
+from cnoid_control.body.formats.choreonoid_node import BodyFile, BodyNode, snake
+from cnoid_control.body.formats.choreonoid_shapes import model_path, model_tree
+from cnoid_control.body.formats.resources import read_text
 from cnoid_control.strict_yaml import load_yaml
-
-logger = logging.getLogger(__name__)
-
-GROUPS = ('Group', 'Transform')
-SURFACES = ('Visual', 'Collision')
-
-
-@dataclass
-class RigidMass:
-    """A part of a link's mass: [kg], centre [m] and inertia about it, in the link frame."""
-
-    mass: float
-    center: np.ndarray
-    inertia: np.ndarray
-
-
-@dataclass
-class LinkElements:
-    """What was found in a link.
-
-    Attributes:
-        link: name of the link.
-        shapes: shapes, in file order.
-        masses: parts of its mass.
-        devices: devices, in file order.
-    """
-
-    link: str
-    shapes: list[Shape] = field(default_factory=list)
-    masses: list[RigidMass] = field(default_factory=list)
-    devices: list[Device] = field(default_factory=list)
-
-    def read(self, parent: BodyNode) -> None:
-        """Read the elements of a link node.
-
-        Raises:
-            ModelError: the subclass that names what is wrong.
-        """
-        self._read_elements(parent, np.eye(4), visual=True, collision=True)
-
-    def _read_elements(
-        self, parent: BodyNode, placement: np.ndarray, visual: bool, collision: bool
-    ) -> None:
-        for kind, node in parent.nodes('elements'):
-            if kind != 'Skip':
-                self._read_element(kind, node, placement, visual, collision)
-
-    def _read_element(
-        self, kind: str, node: BodyNode, placement: np.ndarray, visual: bool, collision: bool
-    ) -> None:
-        inner = placement if kind == 'Group' else placement @ _frame(node)
-        if kind in SURFACES:
-            visual = visual and kind == 'Visual'
-            collision = collision and kind == 'Collision'
-            if not visual and not collision:
-                raise node.fail('type', 'no Visual in a Collision and no Collision in a Visual')
-            shape_node, resource = node.node('shape'), node.node('resource')
-            if shape_node is not None:
-                self._add(read_shape(shape_node, inner, self.link), visual, collision)
-            if resource is not None:
-                self._add(read_resource(resource, inner, self.link), visual, collision)
-        elif kind == 'Shape':
-            self._add(read_shape(node, inner, self.link), visual, collision)
-        elif kind == 'Resource':
-            self._add(read_resource(node, inner, self.link), visual, collision)
-        elif kind == 'RigidBody':
-            self._read_mass(node, inner)
-        elif kind in DEVICES:
-            rotation, _ = split_scale(node, inner)
-            place = inner.copy()
-            place[:3, :3] = rotation
-            self.devices.append(read_device(kind, node, place))
-        elif kind in OTHER_DEVICES:
-            logger.info('%s: %s is passed over', node.label, kind)
-        elif kind not in GROUPS:
-            known = [*GROUPS, *SURFACES, 'Shape', 'Resource', 'RigidBody', *DEVICES]
-            raise unknown_type(f'device {node.text("name")!r}', kind, known, node.file.source)
-        self._read_elements(node, inner, visual, collision)
-
-    def _add(self, shape: Shape, visual: bool, collision: bool) -> None:
-        shape.visual, shape.collision = visual, collision
-        self.shapes.append(shape)
-
-    def _read_mass(self, node: BodyNode, placement: np.ndarray) -> None:
-        rotation, _ = split_scale(node, placement)
-        inertia = node.inertia('inertia') if 'inertia' in node else np.zeros((3, 3))
-        self.masses.append(
-            RigidMass(
-                mass=node.number('mass', 0.0),
-                center=placement[:3, :3] @ node.vector('center_of_mass', 3) + placement[:3, 3],
-                inertia=rotation @ inertia @ rotation.T,
-            )
-        )
-
-
-def combine_masses(parts: list[RigidMass]) -> RigidMass:
-    """Mass, centre and inertia of several parts that are one."""
-    mass = sum(part.mass for part in parts)
-    if mass <= 0.0:
-        return RigidMass(mass, np.zeros(3), np.zeros((3, 3)))
-    center = sum((part.mass * part.center for part in parts), np.zeros(3)) / mass
-    inertia = np.zeros((3, 3))
-    for part in parts:
-        x = part.center - center
-        inertia = inertia + part.inertia + part.mass * (x @ x * np.eye(3) - np.outer(x, x))
-    return RigidMass(mass, center, inertia)
-
-
-def _frame(node: BodyNode) -> np.ndarray:
-    frame = np.eye(4)
-    frame[:3, :3] = node.rotation()
-    frame[:3, 3] = node.translation()
-    if 'scale' in node:
-        value = node.get('scale')
-        scale = node.vector('scale', 3) if isinstance(value, list) else [node.number('scale', 1.0)]
-        frame[:3, :3] = frame[:3, :3] * scale
-    return frame
-
 
 FORMAT = 'ChoreonoidBody'
 MAX_VERSION = 2.1
@@ -182,10 +63,27 @@ MODES = {
     'link_position': StateFlag.LINK_POSITION,
 }
 
+# Old name of a pseudo continuous track, as an actuation mode.
+SURFACE_VELOCITY = 'joint_surface_velocity'
+
+STANDARD_POSE = 'standard_pose'
+
+EXTRA_JOINTS = {kind.value: kind for kind in ExtraJointType}
+
 # Surfaces that models name and Choreonoid knows without their being described.
 KNOWN_MATERIALS = {'Sole': Material(friction=1.0)}
 
-TOP_KEYS = ('format', 'format_version', 'angle_unit', 'name', 'root_link', 'links', 'materials')
+TOP_KEYS = (
+    'format',
+    'format_version',
+    'angle_unit',
+    'name',
+    'root_link',
+    'links',
+    'materials',
+    'extra_joints',
+    'standard_pose',
+)
 LINK_KEYS = (
     'type',
     'name',
@@ -230,11 +128,12 @@ def parse_body(
     Raises:
         ModelError: the subclass that names what is wrong.
     """
-    description = _BodyReader(text, source, folder, ()).read()
+    description = _BodyReader(text, BodyFile(source, folder, model_tree(folder)), ()).read()
     if root is not None:
         for link in description.links:
             if link.parent is None:
                 link.joint_type = root
+        description.base_reason = 'it was asked for'
     return description
 
 
@@ -242,27 +141,32 @@ def other_model(text: str, source: str) -> str | None:
     """Address of the model in another format that a .body file stands for, if it does."""
     if 'model_file' not in text and 'modelFile' not in text:
         return None
-    top = BodyNode(BodyFile(source, Path()), _load(text, source), 'body')
+    file = BodyFile(source, Path())
+    top = BodyNode(file, _load(text, file), 'body')
     return top.text('model_file') if 'links' not in top else None
 
 
-def _load(text: str, source: str) -> Any:
+def _load(text: str, file: BodyFile) -> Any:
+    def warn(key: str, line: int) -> None:
+        file.warn(f'line {line}: {key!r} is given twice; the last one counts')
+
     try:
-        return load_yaml(text)
+        return load_yaml(text, warn)
     except yaml.YAMLError as error:
         reason = ' '.join(str(error).split())
-        raise ModelError(f'is not YAML that can be read: {reason}', source) from error
+        raise ModelError(f'is not YAML that can be read: {reason}', file.source) from error
 
 
 class _BodyReader:
     """Reads one file; sub bodies are read by readers of their own."""
 
-    def __init__(self, text: str, source: str, folder: Path, outer: tuple[Path, ...]) -> None:
-        self._file = BodyFile(source, folder)
-        self._top = BodyNode(self._file, _load(text, source), 'body')
+    def __init__(self, text: str, file: BodyFile, outer: tuple[Path, ...]) -> None:
+        self._file = file
+        self._top = BodyNode(file, _load(text, file), 'body')
         self._outer = outer
         self._links: dict[str, LinkDescription] = {}
-        self._description = BodyDescription('', [], source=source)
+        self._device_names: set[str] = set()
+        self._description = BodyDescription('', [], source=file.source, warnings=file.warnings)
 
     def read(self) -> BodyDescription:
         top = self._top
@@ -270,15 +174,21 @@ class _BodyReader:
         for kind, node in top.nodes('links', 'Link'):
             if kind == 'Link':
                 self._add_link(self._read_link(node))
+            elif kind == 'ContinuousTrack':
+                self._read_track(node)
             elif kind == 'SubBody':
                 self._read_sub_body(node)
             elif kind != 'Skip':
-                raise ModelError(f'{node.label}: {kind!r} is not supported', self._file.source)
+                known = ('Link', 'SubBody', 'ContinuousTrack', 'Skip')
+                raise unknown_type(node.label, kind, known, self._file.source)
         if not self._links:
             raise missing_value('body', 'links', self._file.source)
-        self._check_root()
-        self._check_extra_joints()
+        self._settle_root()
+        self._settle_ids()
+        for _, node in top.nodes('extra_joints', 'extra_joint'):
+            self._read_extra_joint(node)
         self._read_materials()
+        self._read_standard_pose()
         self._description.links = list(self._links.values())
         self._description.info = _rest(top.data, TOP_KEYS)
         return self._description
@@ -300,18 +210,54 @@ class _BodyReader:
             raise duplicate_name('link', link.name, self._file.source)
         self._links[link.name] = link
 
-    def _check_root(self) -> None:
-        roots = [link.name for link in self._links.values() if link.parent is None]
-        wanted = self._top.text('root_link', roots[0] if roots else next(iter(self._links)))
-        if wanted not in self._links:
-            raise UnknownLink(wanted, self._links, self._file.source)
+    def _settle_root(self) -> None:
+        links = self._links
+        roots = [link for link in links.values() if link.parent is None]
+        wanted = self._top.text('root_link', roots[0].name if roots else next(iter(links)))
+        if wanted not in links:
+            raise UnknownLink(wanted, links, self._file.source)
+        root = links[wanted]
         # Without any root there is a cycle; the checks of the tree name it.
-        if roots and roots != [wanted]:
-            raise root_link_error(roots, self._file.source)
-        root = self._links[wanted]
+        if roots and root.parent is not None:
+            listed = ', '.join(link.name for link in roots)
+            raise self._top.fail('root_link', f'a link without a parent: {listed}')
+        for other in roots:
+            if other is not root:
+                self._add_root(other, root)
         if root.joint_type is not JointType.FREE:
             root.joint_type = JointType.FIXED
             root.joint_id = -1
+        kind = 'floats' if root.joint_type is JointType.FREE else 'is fixed'
+        self._description.base_reason = (
+            f'root link {wanted!r} has the joint type {root.joint_type.value!r}: it {kind}'
+        )
+
+    def _add_root(self, link: LinkDescription, root: LinkDescription) -> None:
+        """Let a further root hang on the first one: free if it is free, else fixed to it."""
+        # Both are given in the world.
+        link.translation = root.rotation.T @ (link.translation - root.translation)
+        link.rotation = root.rotation.T @ link.rotation
+        link.parent = root.name
+        if link.joint_type is not JointType.FREE:
+            link.joint_type = JointType.FIXED
+        self._file.warn(
+            f'link {link.name!r} has no parent and is not the root; it is taken to be on '
+            f'{root.name!r} by a {link.joint_type.value} joint'
+        )
+
+    def _settle_ids(self) -> None:
+        holders: dict[int, LinkDescription] = {}
+        for link in self._links.values():
+            if link.joint_type is JointType.FREE:
+                link.joint_id = -1
+            if link.joint_id in holders and link.joint_id >= 0:
+                before = holders[link.joint_id]
+                self._file.warn(
+                    f'joint id {link.joint_id} is given to {before.name!r} and {link.name!r}; '
+                    f'{before.name!r} is a joint without an id here'
+                )
+                before.joint_id = -1
+            holders[link.joint_id] = link
 
     # --- links --------------------------------------------------------------------------------
 
@@ -324,34 +270,56 @@ class _BodyReader:
         link.joint_name = node.text('joint_name', name)
         self._read_joint(node, link)
         link.material = node.text('material')
-        elements = LinkElements(name)
-        elements.read(node)
-        link.shapes = elements.shapes
-        self._description.devices += [(name, device) for device in elements.devices]
+        elements = self._read_elements(node, link)
         self._read_mass(node, link, elements.masses)
         link.info = _rest(node.data, LINK_KEYS)
         return link
 
+    def _read_elements(self, node: BodyNode, link: LinkDescription) -> LinkElements:
+        elements = LinkElements(link.name)
+        elements.read(node)
+        link.shapes += elements.shapes
+        for device in elements.devices:
+            device.name = self._device_name(device.name or type(device).__name__)
+            self._description.devices.append((link.name, device))
+        return elements
+
+    def _device_name(self, wanted: str) -> str:
+        name, number = wanted, 1
+        while name in self._device_names:
+            number += 1
+            name = f'{wanted}_{number}'
+        self._device_names.add(name)
+        return name
+
     def _read_joint(self, node: BodyNode, link: LinkDescription) -> None:
-        kind = node.symbol('joint_type', 'fixed')
+        """Take over what a node says of a joint; what it does not say stays as it is."""
+        kind = node.symbol('joint_type', link.joint_type.value)
+        mode = node.symbol('actuation_mode')
+        if mode == SURFACE_VELOCITY:
+            kind, mode = JointType.PSEUDO_CONTINUOUS_TRACK.value, 'joint_velocity'
         if kind not in JOINT_TYPES:
             known = list(JOINT_TYPES)
             raise unknown_type(f'joint {link.joint_name!r}', kind, known, self._file.source)
         link.joint_type = JOINT_TYPES[kind]
-        link.translation, link.rotation = node.translation(), node.rotation()
-        link.joint_id = node.integer('joint_id', -1)
-        link.joint_axis = node.axis('joint_axis')
+        if 'translation' in node:
+            link.translation = node.translation()
+        if 'rotation' in node:
+            link.rotation = node.rotation()
+        link.joint_id = node.integer('joint_id', link.joint_id)
+        if 'joint_axis' in node:
+            link.joint_axis = node.axis('joint_axis')
         angular = link.joint_type is JointType.REVOLUTE
-        default_mode = 'joint_velocity' if kind == 'pseudo_continuous_track' else ''
-        mode = node.symbol('actuation_mode', default_mode)
         if mode and mode not in MODES:
             raise node.fail('actuation_mode', f'one of {", ".join(MODES)}')
-        link.actuation_mode = MODES.get(mode, StateFlag.NONE)
+        if link.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK:
+            link.actuation_mode = StateFlag.JOINT_VELOCITY
+        link.actuation_mode = MODES.get(mode, link.actuation_mode)
         if 'joint_displacement' in node:
             read = node.angle if angular else node.number
             link.q_initial = read('joint_displacement', 0.0)
         else:
-            link.q_initial = node.angle('joint_angle', 0.0)
+            link.q_initial = node.angle('joint_angle', link.q_initial)
         if 'joint_range' in node:
             link.q_lower, link.q_upper = node.limits('joint_range', angular)
         for key in ('max_joint_velocity', 'joint_velocity_range'):
@@ -360,9 +328,9 @@ class _BodyReader:
         if 'max_joint_effort' in node:
             link.u_lower, link.u_upper = node.limits('max_joint_effort', angular=False)
         ratio = node.number('gear_ratio', 1.0)
-        link.rotor_inertia = node.number(
-            'joint_axis_inertia', node.number('rotor_inertia', 0.0) * ratio**2
-        )
+        if 'rotor_inertia' in node:
+            link.rotor_inertia = node.number('rotor_inertia', 0.0) * ratio**2
+        link.rotor_inertia = node.number('joint_axis_inertia', link.rotor_inertia)
 
     def _read_mass(self, node: BodyNode, link: LinkDescription, parts: list[RigidMass]) -> None:
         if any(key in node for key in ('mass', 'center_of_mass', 'inertia')):
@@ -381,55 +349,150 @@ class _BodyReader:
             whole = combine_masses(parts)
         else:
             return
-        link.mass, link.center_of_mass, link.inertia = whole.mass, whole.center, whole.inertia
+        even = (whole.inertia + whole.inertia.T) / 2.0
+        if not np.allclose(whole.inertia, even, rtol=0.0, atol=1e-12):
+            self._file.warn(
+                f'link {link.name!r} has inertia {whole.inertia.tolist()}, which is not '
+                'symmetric; the mean of both sides is taken'
+            )
+        link.mass, link.center_of_mass, link.inertia = whole.mass, whole.center, even
 
-    # --- sub bodies ---------------------------------------------------------------------------
+    # --- tracks and sub bodies ----------------------------------------------------------------
+
+    def _read_track(self, node: BodyNode) -> None:
+        """Add the shoes of a track: the first is free, each other one turns on that before it."""
+        for key in ('parent', 'num_joints', 'joint_offset'):
+            if key not in node:
+                raise missing_value(f'ContinuousTrack {node.label}', key, self._file.source)
+        count = node.integer('num_joints', 0)
+        if count < 3:
+            raise node.fail('num_joints', 'a number of 3 or more')
+        offset = node.vector('joint_offset', 3)
+        angles = node.numbers('initial_joint_angles') if 'initial_joint_angles' in node else []
+        first = self._read_link(node)
+        name, devices = first.name, self._description.devices
+        names = tuple(f'{name}{i}' for i in range(count))
+        for i, shoe_name in enumerate(names):
+            shoe = copy.deepcopy(first)
+            shoe.name = shoe.joint_name = shoe_name
+            shoe.joint_id = -1
+            shoe.joint_type = JointType.FREE
+            if i > 0:
+                shoe.parent, shoe.joint_type = names[i - 1], JointType.REVOLUTE
+                shoe.translation, shoe.rotation = offset.copy(), np.eye(3)
+                angle = angles[i - 1] if i <= len(angles) else 0.0
+                shoe.q_initial = node.to_radian(angle)
+            self._add_link(shoe)
+        # What a device is on must exist.
+        self._description.devices = [
+            (names[0] if link == name else link, device) for link, device in devices
+        ]
+        self._description.tracks.append(ContinuousTrack(name, str(first.parent), names))
+        self._description.extra_joints.append(
+            ExtraJoint(
+                ExtraJointType.HINGE,
+                (names[-1], names[0]),
+                translations=(offset, np.zeros(3)),
+                axis=first.joint_axis / np.linalg.norm(first.joint_axis),
+                name=name,
+            )
+        )
 
     def _read_sub_body(self, node: BodyNode) -> None:
         uri = node.text('uri')
         if not uri:
             raise missing_value(node.label, 'uri', self._file.source)
-        path = resolve_uri(uri, self._file.folder, self._file.source)
+        path = model_path(self._file, uri)
         whole = Path(os.path.normpath(path.absolute()))
-        allowed = package_folder(Path(self._file.folder, 'body'))
-        if not uri.startswith(PACKAGE_SCHEME) and not whole.is_relative_to(allowed):
-            raise PathOutsidePackage(uri, allowed, self._file.source)
         if whole in self._outer or whole == Path(self._file.source).absolute():
             raise ModelError(f'sub body {whole} is a part of itself', self._file.source)
-        outer = (*self._outer, whole)
-        part = _BodyReader(read_text(path), str(path), path.parent, outer).read()
-        self._attach(part, node)
+        text = read_text(path)
+        file = replace(self._file, source=str(path), folder=path.parent, degrees=True)
+        self._attach(_BodyReader(text, file, (*self._outer, whole)).read(), node)
 
     def _attach(self, part: BodyDescription, node: BodyNode) -> None:
         prefix, suffix = node.text('prefix'), node.text('suffix')
         offset = node.integer('joint_id_offset', 0)
+
+        def renamed(name: str) -> str:
+            return f'{prefix}{name}{suffix}'
+
+        root = next(link for link in part.links if link.parent is None)
         for link in part.links:
-            link.name = f'{prefix}{link.name}{suffix}'
-            link.joint_name = f'{prefix}{link.joint_name}{suffix}'
+            link.name, link.joint_name = renamed(link.name), renamed(link.joint_name)
             if link.joint_id >= 0:
                 link.joint_id += offset
             if link.parent is not None:
-                link.parent = f'{prefix}{link.parent}{suffix}'
-            else:
-                link.parent = node.text('parent') or None
-                self._read_joint(node, link)
+                link.parent = renamed(link.parent)
             self._add_link(link)
-        device_prefix = node.text('device_prefix')
+        root.parent = node.text('parent') or None
+        self._read_joint(node, root)
+        device_prefix = node.text('device_prefix', prefix)
         for link_name, device in part.devices:
-            device.name = f'{device_prefix}{device.name}'
-            self._description.devices.append((f'{prefix}{link_name}{suffix}', device))
+            device.name = self._device_name(f'{device_prefix}{device.name}')
+            self._description.devices.append((renamed(link_name), device))
+        self._read_elements(node, root)
+        for joint in part.extra_joints:
+            joint.links = (renamed(joint.links[0]), renamed(joint.links[1]))
+            joint.name = renamed(joint.name) if joint.name else ''
+        self._description.extra_joints += part.extra_joints
+        self._description.tracks += [
+            ContinuousTrack(
+                renamed(track.name),
+                renamed(track.parent),
+                tuple(renamed(name) for name in track.links),
+            )
+            for track in part.tracks
+        ]
         self._description.materials.update(part.materials)
+        self._take_posture(part, renamed)
+
+    def _take_posture(self, part: BodyDescription, renamed: Callable[[str], str]) -> None:
+        for name, posture in part.postures.items():
+            known = self._description.postures.get(name, Posture({}))
+            q = {renamed(joint): value for joint, value in posture.q.items()}
+            self._description.postures[name] = Posture({**known.q, **q})
 
     # --- the rest -----------------------------------------------------------------------------
 
-    def _check_extra_joints(self) -> None:
-        for _, node in self._top.nodes('extra_joints', 'extra_joint'):
-            for key in ('link1_name', 'link2_name'):
-                if node.text(key) not in self._links:
-                    raise UnknownLink(node.text(key), self._links, self._file.source)
-            logger.warning(
-                '%s: %s closes a loop, which is not computed', self._file.source, node.label
+    def _read_extra_joint(self, node: BodyNode) -> None:
+        links = node.text('link1_name'), node.text('link2_name')
+        for name in links:
+            if name not in self._links:
+                raise UnknownLink(name, self._links, self._file.source)
+        kind = node.text('joint_type')
+        if kind not in EXTRA_JOINTS:
+            raise unknown_type(node.label, kind, EXTRA_JOINTS, self._file.source)
+        axis = node.axis('axis') if 'axis' in node else np.array([1.0, 0.0, 0.0])
+        length = float(np.linalg.norm(axis))
+        if not length > 0.0:
+            raise node.fail('axis', 'a vector that is not zero')
+        self._description.extra_joints.append(
+            ExtraJoint(
+                EXTRA_JOINTS[kind],
+                links,
+                (
+                    node.translation('translation_in_link1'),
+                    node.translation('translation_in_link2'),
+                ),
+                (node.rotation('rotation_in_link1'), node.rotation('rotation_in_link2')),
+                axis / length,
+                node.text('name'),
             )
+        )
+
+    def _read_standard_pose(self) -> None:
+        top = self._top
+        if 'standard_pose' not in top:
+            return
+        values = top.numbers('standard_pose')
+        q = {}
+        for link in self._links.values():
+            if 0 <= link.joint_id < len(values) and link.joint_type.has_displacement:
+                value = values[link.joint_id]
+                angular = link.joint_type is JointType.REVOLUTE
+                q[link.joint_name] = top.to_radian(value) if angular else value
+        self._description.postures = {STANDARD_POSE: Posture(q)}
 
     def _read_materials(self) -> None:
         materials = self._description.materials

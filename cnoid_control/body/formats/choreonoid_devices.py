@@ -42,27 +42,6 @@ IMAGE_FORMATS = {
 DETECTION = ('min_distance', 'max_distance', 'detection_rate', 'error_deviation')
 ATTENUATION = ('constant_attenuation', 'linear_attenuation', 'quadratic_attenuation')
 
-# What other devices of the format exist; they have none here and are passed over.
-OTHER_DEVICES = frozenset(
-    {
-        'Attachment',
-        'AttachmentDevice',
-        'Conveyor',
-        'ConveyorDevice',
-        'DigitalIO',
-        'DigitalIoDevice',
-        'DirectionalLight',
-        'Holder',
-        'HolderDevice',
-        'LinkAttachment',
-        'Marker',
-        'MarkerDevice',
-        'SignalIO',
-        'Zmp',
-        'ZmpDevice',
-    }
-)
-
 
 def read_device(kind: str, node: BodyNode, placement: np.ndarray) -> Device:
     """Device of a node.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,17 @@ AXES = {'X': (1.0, 0.0, 0.0), 'Y': (0.0, 1.0, 0.0), 'Z': (0.0, 0.0, 1.0)}
 
 UNLIMITED = 'unlimited'
 
+# Keys that were called otherwise in old files.
+OLD_KEYS = {
+    'axis': 'jointAxis',
+    'diffuse': 'diffuseColor',
+    'faces': 'coordIndex',
+    'fragment': 'node',
+    'translation_in_link1': 'link1LocalPos',
+    'translation_in_link2': 'link2LocalPos',
+    'vertices': 'coordinate',
+}
+
 
 @dataclass
 class BodyFile:
@@ -29,14 +41,26 @@ class BodyFile:
     Attributes:
         source: the file, for messages.
         folder: folder that relative addresses count from.
+        tree: folder that holds the model and its neighbours; no file outside is read.
         degrees: whether angles are in degrees; else in radians.
-        count: nodes read so far; aliases make small files with endlessly many.
+        warnings: what was assumed or left out, one sentence each.
+        resources: YAML resources by path, with what has an anchor in them.
+        counter: counts the nodes; aliases make small files with endlessly many.
     """
 
     source: str
     folder: Path
+    tree: Path = Path('/')
     degrees: bool = True
-    count: int = 0
+    warnings: list[str] = field(default_factory=list)
+    resources: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
+    counter: Iterator[int] = field(default_factory=itertools.count)
+
+    def warn(self, sentence: str) -> None:
+        """Keep a sentence for the model's warnings, once."""
+        warning = f'{self.source}: {sentence}'
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 class BodyNode:
@@ -56,8 +80,7 @@ class BodyNode:
             ModelError: it is nested too deep.
             ModelError: the file unfolds to more nodes than any robot needs.
         """
-        file.count += 1
-        if file.count > MAX_ELEMENTS:
+        if next(file.counter) > MAX_ELEMENTS:
             raise ModelError(f'aliases unfold to more than {MAX_ELEMENTS} elements', file.source)
         if depth > MAX_DEPTH:
             raise ModelError(f'elements are nested more than {MAX_DEPTH} deep', file.source)
@@ -68,13 +91,21 @@ class BodyNode:
         self.label = label
         self._depth = depth
 
+    def _spelling(self, key: str) -> str | None:
+        for spelling in (key, _camel(key), OLD_KEYS.get(key, key)):
+            # A key without a value says nothing.
+            if spelling in self.data and self.data[spelling] is not None:
+                return spelling
+        return None
+
     def __contains__(self, key: str) -> bool:
         """Whether it says something of that key."""
-        return key in self.data or _camel(key) in self.data
+        return self._spelling(key) is not None
 
     def get(self, key: str) -> Any:
         """Value of a key as it stands, None where there is none."""
-        return self.data[key] if key in self.data else self.data.get(_camel(key))
+        spelling = self._spelling(key)
+        return None if spelling is None else self.data[spelling]
 
     def fail(self, key: str, expected: str) -> ModelError:
         """Error that the value of a key is not what was expected."""
@@ -85,6 +116,10 @@ class BodyNode:
         if key not in self:
             return None
         return BodyNode(self.file, self.get(key), f'{self.label}.{key}', self._depth + 1)
+
+    def inside(self, file: BodyFile, data: Any) -> BodyNode:
+        """Mapping that stands in for this node, in another file as well."""
+        return BodyNode(file, data, self.label, self._depth + 1)
 
     def nodes(self, key: str, default_type: str = '') -> list[tuple[str, BodyNode]]:
         """Types and nodes of a key that has a list, one node, or a mapping of types to nodes."""
@@ -163,28 +198,40 @@ class BodyNode:
         """Angle [rad] from one in the unit of the file."""
         return math.radians(value) if self.file.degrees else value
 
-    def translation(self) -> np.ndarray:
+    def translation(self, key: str = 'translation') -> np.ndarray:
         """Position [m]: one vector, or several that are added."""
-        value = self.get('translation')
+        value = self.get(key)
         if isinstance(value, list) and value and isinstance(value[0], list):
-            return np.sum([self._vector('translation', item, 3) for item in value], axis=0)
-        return self.vector('translation', 3)
+            return np.sum([self._vector(key, item, 3) for item in value], axis=0)
+        return self.vector(key, 3)
 
-    def rotation(self) -> np.ndarray:
+    def rotation(self, key: str = 'rotation') -> np.ndarray:
         """Rotation: one axis and angle, or several, multiplied from left to right."""
-        value = self.get('rotation')
+        value = self.get(key)
         if value is None:
             return np.eye(3)
         several = isinstance(value, list) and value and isinstance(value[0], list)
         matrix = np.eye(3)
         for item in value if several else [value]:
-            turn = self._vector('rotation', item, 4)
+            turn = self._vector(key, item, 4)
             length = float(np.linalg.norm(turn[:3]))
             if length == 0.0:
-                raise self.fail('rotation', 'an axis that is not zero')
+                raise self.fail(key, 'an axis that is not zero')
             angle = self.to_radian(turn[3])
             matrix = matrix @ pin.AngleAxis(angle, turn[:3] / length).toRotationMatrix()
         return matrix
+
+    def frame(self) -> np.ndarray:
+        """Place of what it holds in its parent: translation, rotation and scale, (4, 4)."""
+        frame = np.eye(4)
+        frame[:3, :3] = self.rotation()
+        frame[:3, 3] = self.translation()
+        if 'scale' in self:
+            several = isinstance(self.get('scale'), list)
+            scale = self.vector('scale', 3) if several else [self.number('scale', 1.0)]
+            turn = self.rotation('scale_orientation')
+            frame[:3, :3] = frame[:3, :3] @ (turn * scale) @ turn.T
+        return frame
 
     def axis(self, key: str) -> np.ndarray:
         """Axis: a vector, or X, Y, Z, -X, -Y, -Z; Z where there is none."""

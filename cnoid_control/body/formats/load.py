@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from cnoid_control.body.formats.resources import read_text, resolve_uri
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.body.formats.xacro_file import expand_xacro
 from cnoid_control.exceptions import choices
+
+logger = logging.getLogger(__name__)
 
 URDF_SUFFIXES = ('.urdf',)
 XACRO_SUFFIXES = ('.xacro',)
@@ -45,8 +48,19 @@ def load_body(
 def load_description(
     path: str | Path, root: JointType | None = None, arguments: Mapping[str, Any] | None = None
 ) -> BodyDescription:
-    """Body description from a model file; arguments and errors as of `load_body`."""
-    path = resolve_uri(str(path))
+    """Body description from a model file; arguments and errors as of `load_body`.
+
+    What was assumed is logged and stays in the description's `warnings`.
+    """
+    description = _load(resolve_uri(str(path)), root, arguments)
+    for warning in description.warnings:
+        logger.warning('%s', warning)
+    return description
+
+
+def _load(
+    path: Path, root: JointType | None, arguments: Mapping[str, Any] | None = None
+) -> BodyDescription:
     if path.suffix in XACRO_SUFFIXES:
         return parse_urdf(expand_xacro(path, arguments), str(path), root, path.parent)
     if arguments:
@@ -65,4 +79,4 @@ def load_description(
     model = resolve_uri(other, path.parent, str(path))
     if model.suffix in BODY_SUFFIXES:
         raise ModelError(f'sub body {model} is a part of itself', str(path))
-    return load_description(model, root)
+    return _load(model, root)

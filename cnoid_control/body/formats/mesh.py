@@ -88,7 +88,7 @@ class MeshWriter:
             OSError: they cannot be written.
         """
         for path, text in self._texts.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding='utf-8')
 
 

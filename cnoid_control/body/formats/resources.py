@@ -88,15 +88,19 @@ def package_folder(path: Path) -> Path:
     return path.absolute().parent
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, tolerant: bool = False) -> str:
     """Text of a model file.
+
+    Args:
+        path: the file.
+        tolerant: whether other bytes than UTF-8 are let pass, as in the comments of old scenes.
 
     Raises:
         ModelError: it cannot be read.
         ModelError: it is not UTF-8 text.
     """
     try:
-        return path.read_text(encoding='utf-8')
+        return path.read_text(encoding='utf-8', errors='replace' if tolerant else 'strict')
     except OSError as error:
         raise ModelError(f'cannot be read: {error.strerror or str(error)}', str(path)) from error
     except UnicodeDecodeError as error:

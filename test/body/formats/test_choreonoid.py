@@ -122,7 +122,7 @@ def test_shapes(full: Body) -> None:
     # Along Y in the file, along Z here.
     np.testing.assert_allclose(column.rotation @ [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], atol=1e-12)
     assert isinstance(pill.geometry, Capsule)
-    np.testing.assert_allclose([pill.geometry.radius, pill.geometry.length], [0.1, 0.3])
+    np.testing.assert_allclose([pill.geometry.radius, pill.geometry.length], [0.1, 0.2])
 
 
 def test_radians() -> None:
