@@ -208,7 +208,7 @@ class KinematicTree:
         links: links depth-first; the index of a link is its place here.
         parents: index of each link's parent; -1 for the root.
         mass: total mass [kg].
-        model: the pinocchio model, moving links only, gravity (0, 0, -9.80665).
+        model: the pinocchio model, moving links only, with the description's gravity.
         pin_joints: index of the pinocchio joint that carries each link.
         placements: pose of each link on that joint; None where the link is the joint's own.
         joint_slots: row of each link's joint in the joint arrays (joint-id order, then the
@@ -264,7 +264,7 @@ class KinematicTree:
     def _build_model(self) -> None:
         model = pin.Model()
         model.name = self.description.name
-        model.gravity.linear = np.array([0.0, 0.0, -9.80665])
+        model.gravity.linear = np.array(self.description.gravity)
         joints: list[int] = []
         placements: list[pin.SE3 | None] = []
         order: list[int] = []

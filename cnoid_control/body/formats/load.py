@@ -11,6 +11,7 @@ from cnoid_control.body.body import Body
 from cnoid_control.body.description import BodyDescription, JointType
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.choreonoid import other_model, parse_body
+from cnoid_control.body.formats.mjcf import parse_mjcf
 from cnoid_control.body.formats.resources import read_text, resolve_uri
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.body.formats.xacro_file import expand_xacro
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 URDF_SUFFIXES = ('.urdf',)
 XACRO_SUFFIXES = ('.xacro',)
+MJCF_SUFFIXES = ('.xml', '.mjcf')
 BODY_SUFFIXES = ('.body',)
 
 
@@ -33,7 +35,7 @@ def load_body(
 
     Args:
         path: the file, or a `package://` address of it; the suffix tells the format: .urdf,
-            .xacro or .body.
+            .xacro, .xml (MJCF) or .body.
         root: FREE for a floating base, FIXED for one that is bolted to the world; where None,
             what the file says.
         name: name of this robot; the model's name where empty.
@@ -69,8 +71,10 @@ def _load(
         )
     if path.suffix in URDF_SUFFIXES:
         return parse_urdf(read_text(path), str(path), root, path.parent)
+    if path.suffix in MJCF_SUFFIXES:
+        return parse_mjcf(path, root)
     if path.suffix not in BODY_SUFFIXES:
-        known = choices(URDF_SUFFIXES + XACRO_SUFFIXES + BODY_SUFFIXES)
+        known = choices(URDF_SUFFIXES + XACRO_SUFFIXES + MJCF_SUFFIXES + BODY_SUFFIXES)
         raise ModelError(f'unknown model format; {known}', str(path))
     text = read_text(path)
     other = other_model(text, str(path))

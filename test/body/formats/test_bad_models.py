@@ -381,7 +381,7 @@ def test_missing_files_and_formats(tmp_path: Path) -> None:
     for name in ('no.urdf', 'no.body'):
         with pytest.raises(exceptions.ModelError, match=name):
             load_body(tmp_path / name)
-    with pytest.raises(exceptions.ModelError, match=r'\.urdf.*\.body'):
+    with pytest.raises(exceptions.ModelError, match=r'\.urdf, \.xacro, \.xml, \.mjcf, \.body'):
         load_body(tmp_path / 'robot.sdf')
     (tmp_path / 'binary.urdf').write_bytes(b'\xff\xfe\x00')
     with pytest.raises(exceptions.ModelError, match='UTF-8'):
