@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cnoid_control.body.description import StateFlag
+from cnoid_control.body.link import Link
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,19 @@ BY_INTERFACE = {channel.interface: channel for channel in CHANNELS}
 def channels_of(mode: StateFlag) -> list[JointChannel]:
     """Channels that an actuation mode or IO request uses; none for a link that is no joint."""
     return [channel for channel in CHANNELS if mode & channel.flag]
+
+
+JOINT_FLAGS = StateFlag(sum(channel.flag for channel in CHANNELS)) | StateFlag.JOINT_ACCELERATION
+ROOT_FLAGS = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+
+
+def commanded_flags(link: Link, mode: StateFlag) -> StateFlag:
+    """What of an actuation mode commands a link.
+
+    All of it, but for ALL_STATE_HIGH_GAIN, which is meant for every link: a joint follows its
+    displacement, velocity and effort, the root its pose and twist; the pose of any other link
+    follows from these.
+    """
+    if StateFlag.ALL_STATE_HIGH_GAIN not in mode:
+        return mode
+    return mode & ~(JOINT_FLAGS if link.is_root else ROOT_FLAGS)

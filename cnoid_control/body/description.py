@@ -69,6 +69,14 @@ class StateFlag(IntFlag):
         | HIGH_GAIN_ACTUATION
     )
 
+    @property
+    def label(self) -> str:
+        """The flag's name, or the names of the flags that it is made of."""
+        if self.name and '|' not in self.name:
+            return self.name
+        bits = [StateFlag(1 << place) for place in range(self.bit_length())]
+        return ' | '.join(str(bit.name) for bit in bits if bit & self)
+
 
 @dataclass(frozen=True)
 class Box:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cnoid_control.body import StateFlag
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
@@ -21,6 +22,9 @@ class UnsupportedChannel(HardwareError):
     def __init__(self, link: str, channel: object, hardware: str, known: Iterable[object]) -> None:
         """Name the link, the channel, the hardware and the channels that the link has there."""
         self.link = link
+        known = [one.label if isinstance(one, StateFlag) else one for one in known]
+        if isinstance(channel, StateFlag):
+            channel = channel.label
         super().__init__(
             f'{hardware} hardware has no channel {channel} for link {link!r}; {choices(known)}'
         )

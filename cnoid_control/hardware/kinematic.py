@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.channels import commanded_flags
 from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import UnsupportedChannel, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest
@@ -25,13 +26,20 @@ class KinematicParameters(SceneParameters):
     """What the ideal robot's sensors feel and see; its motion needs no options."""
 
 
-JOINT_MODES = (StateFlag.NONE, StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY)
+JOINT_MODES = (
+    StateFlag.NONE,
+    StateFlag.JOINT_DISPLACEMENT,
+    StateFlag.JOINT_VELOCITY,
+    StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY,
+)
 ROOT_MODES = (
     StateFlag.NONE,
     StateFlag.LINK_POSITION,
     StateFlag.LINK_TWIST,
     StateFlag.LINK_POSITION | StateFlag.LINK_TWIST,
+    StateFlag.LINK_ACCELERATION,
 )
+BOTH = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
 
 
@@ -41,9 +49,12 @@ class _Commands:
 
     q: np.ndarray
     dq: np.ndarray
+    u: np.ndarray
     root: pin.SE3
     v: np.ndarray
     w: np.ndarray
+    dv: np.ndarray
+    dw: np.ndarray
 
     @classmethod
     def of(cls, body: Body) -> _Commands:
@@ -52,9 +63,12 @@ class _Commands:
         return cls(
             arrays['q_target'].copy(),
             arrays['dq_target'].copy(),
+            arrays['u'].copy(),
             pin.SE3(np.array(root.R), np.array(root.p)),
             np.array(root.v),
             np.array(root.w),
+            np.array(root.dv),
+            np.array(root.dw),
         )
 
 
@@ -62,9 +76,12 @@ class KinematicHardware(Hardware):
     """Joints that are where they are told to be, and a root that can be put anywhere.
 
     Displacement targets are taken over as they are, velocity targets are integrated, uncommanded
-    joints stay. The root goes to a commanded pose, or moves with a commanded twist. Velocities
-    and accelerations are differences over a tick. The delay is that of the simulated robot. Its
-    devices feel and see what they would on a robot that moves so and touches nothing.
+    joints stay. The root goes to a commanded pose, or moves with a commanded twist or
+    acceleration. Velocities and accelerations are differences over a tick; where displacement and
+    velocity, or pose and twist, are commanded, both are taken over as they are. In the mode
+    ALL_STATE_HIGH_GAIN commanded efforts become the efforts of the state as well. The delay is
+    that of the simulated robot. Its devices feel and see what they would on a robot that moves so
+    and touches nothing.
 
     Attributes:
         name: 'kinematic'.
@@ -109,6 +126,7 @@ class KinematicHardware(Hardware):
             arrays = body.joint_arrays
             self._q, self._dq = arrays['q'].copy(), arrays['dq'].copy()
             self._ddq = np.zeros(self._q.size)
+            self._u = arrays['u'].copy()
             self._root = pin.SE3(np.array(body.root_link.R), np.array(body.root_link.p))
             self._motion = body.root_motion.copy()
             self._acceleration = np.zeros((2, 3))
@@ -118,6 +136,8 @@ class KinematicHardware(Hardware):
         slots = [body.tree.joint_slots[body.link(name).index] for name in request.no_delay]
         # The root has none.
         self._at_once = np.isin(np.arange(self._q.size), slots)
+        self._followed = np.intersect1d(self._positions, self._velocities)
+        self._efforts = self._slots(StateFlag.JOINT_EFFORT)
         self._root_mode = request.outputs.get(body.root_link.name, StateFlag.NONE)
         self._root_at_once = body.root_link.name in request.no_delay
         self._joint_errors = [
@@ -145,12 +165,14 @@ class KinematicHardware(Hardware):
 
     def _check_outputs(self, request: IORequest) -> None:
         for name, flags in request.outputs.items():
-            allowed = ROOT_MODES if self.body.link(name).is_root else JOINT_MODES
-            mode = flags & ~StateFlag.HIGH_GAIN_ACTUATION
+            link = self.body.link(name)
+            allowed = ROOT_MODES if link.is_root else JOINT_MODES
+            mode = commanded_flags(link, flags) & ~StateFlag.HIGH_GAIN_ACTUATION
+            if StateFlag.ALL_STATE_HIGH_GAIN in flags:
+                # Efforts and wrenches are told, not obeyed: the motion is given.
+                mode &= ~(StateFlag.JOINT_EFFORT | StateFlag.LINK_EXT_WRENCH)
             if mode not in allowed:
-                raise UnsupportedChannel(
-                    name, mode.name or mode, self.name, [flag.name for flag in allowed]
-                )
+                raise UnsupportedChannel(name, mode, self.name, allowed)
 
     def _slots(self, mode: StateFlag) -> np.ndarray:
         """Rows of the joints that are commanded by this mode."""
@@ -192,11 +214,12 @@ class KinematicHardware(Hardware):
     def _move_joints(self) -> None:
         step = self.time_step
         q = self._q.copy()
-        q[self._positions] = self._acting.q[self._positions]
         q[self._velocities] += self._acting.dq[self._velocities] * step
+        q[self._positions] = self._acting.q[self._positions]
         dq = (q - self._q) / step
+        dq[self._followed] = self._acting.dq[self._followed]
         self._ddq = (dq - self._dq) / step
-        self._q, self._dq = q, dq
+        self._q, self._dq, self._u = q, dq, self._acting.u
 
     def _move_root(self) -> None:
         now, step, acting = self._root, self.time_step, self._acting
@@ -204,12 +227,15 @@ class KinematicHardware(Hardware):
         if self._root_mode & StateFlag.LINK_POSITION:
             goal = acting.root
         elif self._root_mode & StateFlag.LINK_TWIST:
-            goal = pin.SE3(
-                pin.exp3(acting.w * step) @ now.rotation, now.translation + acting.v * step
-            )
+            goal = _moved(now, acting.v * step, acting.w * step)
+        elif self._root_mode & StateFlag.LINK_ACCELERATION:
+            v, w = self._motion + step * np.array((acting.dv, acting.dw))
+            goal = _moved(now, v * step, w * step)
         motion = np.empty((2, 3))
         motion[0] = (goal.translation - now.translation) / step
         motion[1] = now.rotation @ pin.log3(now.rotation.T @ goal.rotation) / step
+        if self._root_mode & BOTH == BOTH:
+            motion[:] = acting.v, acting.w
         self._acceleration = (motion - self._motion) / step
         self._root, self._motion = goal, motion
 
@@ -226,6 +252,7 @@ class KinematicHardware(Hardware):
             self._scene.measure()
             if self._reads_effort:
                 arrays['u'][self._scene.slots] = self._scene.efforts()
+        arrays['u'][self._efforts] = self._u[self._efforts]
         for name, errors in self._joint_errors:
             arrays[name][:] = errors.apply(arrays[name])
 
@@ -236,9 +263,12 @@ class KinematicHardware(Hardware):
         self._acting = _Commands(
             np.where(self._at_once, written.q, acting.q),
             np.where(self._at_once, written.dq, acting.dq),
+            np.where(self._at_once, written.u, acting.u),
             written.root if self._root_at_once else acting.root,
             written.v if self._root_at_once else acting.v,
             written.w if self._root_at_once else acting.w,
+            written.dv if self._root_at_once else acting.dv,
+            written.dw if self._root_at_once else acting.dw,
         )
         self._written = written
 
@@ -246,6 +276,11 @@ class KinematicHardware(Hardware):
         """Free what draws pictures."""
         if self._scene is not None:
             self._scene.close()
+
+
+def _moved(pose: pin.SE3, step: np.ndarray, turn: np.ndarray) -> pin.SE3:
+    """Pose after a step [m] and a turn [rad], world axes."""
+    return pin.SE3(pin.exp3(turn) @ pose.rotation, pose.translation + step)
 
 
 def _create(

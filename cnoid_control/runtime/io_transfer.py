@@ -9,7 +9,7 @@ import numpy as np
 
 from cnoid_control.body import Body, Device, Link, StateFlag
 from cnoid_control.body.body import BLOCK_ARRAYS, GAIN_ARRAYS
-from cnoid_control.body.channels import CHANNELS, POSITION
+from cnoid_control.body.channels import CHANNELS, POSITION, commanded_flags
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]
@@ -75,10 +75,11 @@ class IOTransfer:
         self.outputs += joint_copies(self._robot, self._own, joints)
         for link in links:
             target = self._robot.links[link.index]
+            mode = commanded_flags(link, link.actuation_mode)
             for flag, names in LINK_VALUES.items():
-                if link.actuation_mode & flag:
+                if mode & flag:
                     self.outputs.append(partial(_copy_link_values, target, link, names))
-            if link.actuation_mode & StateFlag.LINK_EXT_WRENCH:
+            if mode & StateFlag.LINK_EXT_WRENCH:
                 wrench = target.F_ext
                 # Controllers add up; the host has set the sum to 0 at the start of the tick.
                 self.outputs.append(partial(np.add, wrench, link.F_ext, wrench))

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.channels import commanded_flags
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.model import MujocoModel
@@ -19,6 +20,9 @@ COMMAND_OF_MODE = {
     StateFlag.JOINT_DISPLACEMENT: 'q_target',
     StateFlag.JOINT_VELOCITY: 'dq_target',
 }
+# Servos that follow displacement and velocity at once, the second one with an effort besides.
+FOLLOWING = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
+FOLLOWING_WITH_EFFORT = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 
 # Share of the step's stability bound that a servo's stiffness may take.
 SERVO_MARGIN = 0.5
@@ -30,8 +34,9 @@ class JointCommands:
     """Moves the joint commands of a body to the actuators.
 
     Every joint has one actuator; its gains make it a motor (effort), a position servo
-    (displacement), a position servo whose target is the integral of the commanded velocity, or
-    a PID actuator (all three at once).
+    (displacement), a position servo whose target is the integral of the commanded velocity, one
+    that follows displacement and velocity (both, and the effort besides in the high-gain mode of
+    all three), or a PID actuator with gains of its own (all three at once).
     A command written in tick k acts in the physics of tick k + 1, or of tick k where the link is
     in no-delay mode.
 
@@ -76,6 +81,7 @@ class JointCommands:
             if rows.size:
                 commands = self._body.joint_arrays[name]
                 self.writes.append(copying(self._command, rows, commands, slots[rows]))
+        self._add_following(modes)
         # Velocity servos hold a target position of their own.
         self._velocity = np.flatnonzero(modes == StateFlag.JOINT_VELOCITY)
         self._target = self._body.joint_arrays['q'][slots[self._velocity]]
@@ -100,6 +106,21 @@ class JointCommands:
         for call in (*self.writes, *self.latches):
             call()
 
+    def _add_following(self, modes: np.ndarray) -> None:
+        """Add the call that takes over displacement and velocity, and effort, in one command."""
+        rows = np.flatnonzero((modes == FOLLOWING) | (modes == FOLLOWING_WITH_EFFORT))
+        if not rows.size:
+            return
+        arrays, slots = self._body.joint_arrays, self._mapping.slots[rows]
+        stiffness, damping = self._stiffness[rows], self._damping[rows]
+        with_effort = (modes == FOLLOWING_WITH_EFFORT)[rows].astype(float)
+
+        def write() -> None:
+            command = stiffness * arrays['q_target'][slots] + damping * arrays['dq_target'][slots]
+            self._command[rows] = command + with_effort * arrays['u'][slots]
+
+        self.writes.append(write)
+
     def _add_apply(self, calls: list[Call], rows: np.ndarray) -> None:
         """Add the call that lets the commands taken over last act on these actuators."""
         if not rows.size:
@@ -118,21 +139,25 @@ class JointCommands:
         modes = np.zeros(self._mapping.slots.size, dtype=int)
         for row, slot in enumerate(self._mapping.slots):
             joint = self._body.all_joints[slot]
-            flags = request.outputs.get(joint.name, StateFlag.NONE)
-            mode = flags & ~(StateFlag.LINK_EXT_WRENCH | StateFlag.HIGH_GAIN_ACTUATION)
-            allowed = [*COMMAND_OF_MODE, StateFlag.JOINT_PID]
+            flags = commanded_flags(joint, request.outputs.get(joint.name, StateFlag.NONE))
+            mode = flags & ~StateFlag.LINK_EXT_WRENCH
+            allowed = [*COMMAND_OF_MODE, FOLLOWING, StateFlag.JOINT_PID, FOLLOWING_WITH_EFFORT]
+            if mode != FOLLOWING_WITH_EFFORT:
+                # A servo is stiff in any case.
+                mode &= ~StateFlag.HIGH_GAIN_ACTUATION
             if mode and mode not in allowed:
-                raise UnsupportedChannel(
-                    joint.name, mode.name or mode, 'mujoco', [m.name for m in allowed]
-                )
+                raise UnsupportedChannel(joint.name, mode, 'mujoco', allowed)
             modes[row] = mode
         return modes
 
     def _set_gains(self, modes: np.ndarray) -> None:
         gain, bias = self._model.actuator_gainprm, self._model.actuator_biasprm
         actuators = self._mapping.actuators
-        servo = (modes == StateFlag.JOINT_DISPLACEMENT) | (modes == StateFlag.JOINT_VELOCITY)
-        gain[actuators, 0] = np.where(servo, self._stiffness, modes == StateFlag.JOINT_EFFORT)
+        following = (modes == FOLLOWING) | (modes == FOLLOWING_WITH_EFFORT)
+        plain = (modes == StateFlag.JOINT_DISPLACEMENT) | (modes == StateFlag.JOINT_VELOCITY)
+        servo = plain | following
+        direct = following | (modes == StateFlag.JOINT_EFFORT)
+        gain[actuators, 0] = np.where(plain, self._stiffness, direct)
         bias[actuators, 1] = np.where(servo, -self._stiffness, 0.0)
         bias[actuators, 2] = np.where(servo, -self._damping, 0.0)
 

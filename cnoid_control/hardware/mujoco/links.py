@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, ContactPoint, Link, StateFlag
+from cnoid_control.body.channels import JOINT_FLAGS, commanded_flags
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.geometry import quaternion
@@ -134,13 +135,22 @@ class LinkInputs:
 # weight and reactions then move it by less than a millionth of what they would.
 IMPOSED_INERTIA = 1e7
 
-ROOT_MOTION = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+ROOT_MOTION = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST | StateFlag.LINK_ACCELERATION
+ROOT_MODES = (
+    StateFlag.NONE,
+    StateFlag.LINK_POSITION,
+    StateFlag.LINK_TWIST,
+    StateFlag.LINK_POSITION | StateFlag.LINK_TWIST,
+    StateFlag.LINK_ACCELERATION,
+)
 
 
 class LinkOutputs:
-    """Applies the pose or twist commanded to the root and the wrenches commanded to links.
+    """Applies the motion commanded to the root and the wrenches commanded to links.
 
-    The delay is that of joint commands: one tick, or none for links in no-delay mode.
+    The root is put to a pose, or moved with a twist, or with an acceleration. With pose and twist
+    it is at the pose at the beginning of a tick and moves on with the twist. The delay is that of
+    joint commands: one tick, or none for links in no-delay mode.
     """
 
     def __init__(self, mapping: MujocoModel, data: mujoco.MjData, body: Body) -> None:
@@ -148,6 +158,8 @@ class LinkOutputs:
         self._mapping = mapping
         self._root_armature = mapping.model.dof_armature[mapping.root_dofs].copy()
         self._imposed = False
+        self._root_mode = StateFlag.NONE
+        self._next_rate = self._rate = (np.zeros(3), np.zeros(3))
         self._wrench_links = np.zeros(0, dtype=np.intp)
         self._pushes = False
         self.active = False
@@ -156,22 +168,30 @@ class LinkOutputs:
         """Take over the requested channels and the body's present commands.
 
         Raises:
-            UnsupportedChannel: a pose or twist was requested of a link that is no free root.
+            UnsupportedChannel: a motion was requested of a link that is no free root, or one that
+                contradicts itself, or a joint's channel of a link without a joint.
         """
         root = self._body.root_link
         for name, flags in request.outputs.items():
             link = self._body.link(name)
+            flags = commanded_flags(link, flags)
             motion = flags & ROOT_MOTION
+            own = flags & JOINT_FLAGS
+            if own and self._body.tree.joint_slots[link.index] < 0:
+                raise UnsupportedChannel(name, own, 'mujoco', ['a link that a joint moves'])
             if motion and not (link.is_root and self._mapping.free_root):
                 raise UnsupportedChannel(
                     name,
-                    motion.name or motion,
+                    motion,
                     'mujoco',
                     ['the free root only' if link.is_root else f'the root {root.name!r} only'],
                 )
-        flags = request.outputs.get(root.name, StateFlag.NONE)
-        self._impose(bool(flags & ROOT_MOTION))
-        self._by_pose = bool(flags & StateFlag.LINK_POSITION)
+        flags = commanded_flags(root, request.outputs.get(root.name, StateFlag.NONE))
+        self._root_mode = flags & ROOT_MOTION
+        if self._root_mode not in ROOT_MODES:
+            raise UnsupportedChannel(root.name, self._root_mode, 'mujoco', ROOT_MODES)
+        self._impose(bool(self._root_mode))
+        self._next_rate = (np.zeros(3), np.zeros(3))
         self._root_at_once = root.name in request.no_delay
         links = [
             self._body.link(name)
@@ -205,12 +225,14 @@ class LinkOutputs:
         """Take over the body's commands; the wrenches are used up."""
         if self._imposed:
             root = self._body.root_link
-            if self._by_pose:
-                self._next_motion = (root.p.copy(), quaternion(root.R))
-            else:
-                self._next_motion = (root.v.copy(), root.w.copy())
+            if self._root_mode & StateFlag.LINK_POSITION:
+                self._next_pose = (root.p.copy(), quaternion(root.R))
+            if self._root_mode & StateFlag.LINK_TWIST:
+                self._next_rate = (root.v.copy(), root.w.copy())
+            elif self._root_mode & StateFlag.LINK_ACCELERATION:
+                self._next_rate = (root.dv.copy(), root.dw.copy())
             if self._root_at_once:
-                self._motion = self._next_motion
+                self._latch_motion()
         if self._wrench_links.size:
             wrenches = self._body.external_wrenches
             self._written[:] = wrenches[self._wrench_links]
@@ -220,8 +242,14 @@ class LinkOutputs:
     def latch(self) -> None:
         """Let the commands of the last `write` act from now on; called when a tick is over."""
         if self._imposed:
-            self._motion = self._next_motion
+            self._latch_motion()
         self._acting[:] = self._written
+
+    def _latch_motion(self) -> None:
+        self._rate = self._next_rate
+        if self._root_mode & StateFlag.LINK_POSITION:
+            position, orientation = self._next_pose
+            self._pose = (position.copy(), orientation.copy())
 
     def apply(self) -> None:
         """Put the acting commands into the coming physics step."""
@@ -249,13 +277,21 @@ class LinkOutputs:
         """Velocity, angular part in root axes, by which the root gets where it is to be."""
         data = self._data
         velocity = np.empty(6)
-        if self._by_pose:
-            position, orientation = self._motion
+        linear, angular = self._rate
+        spin = data.xmat[self._mapping.links[0]].reshape(3, 3).T @ angular
+        if self._root_mode & StateFlag.LINK_POSITION:
+            position, orientation = self._pose
             pose = data.qpos[self._mapping.root_qpos]
             velocity[:3] = (position - pose[:3]) / step
             mujoco.mju_subQuat(velocity[3:], orientation, pose[3:])
             velocity[3:] /= step
+            # Where it is to be in the next step of this tick; it stays without a twist.
+            position += linear * step
+            mujoco.mju_quatIntegrate(orientation, spin, step)
+        elif self._root_mode & StateFlag.LINK_ACCELERATION:
+            velocity[:] = data.qvel[self._mapping.root_dofs]
+            velocity[:3] += linear * step
+            velocity[3:] += spin * step
         else:
-            velocity[:3], spin = self._motion
-            velocity[3:] = data.xmat[self._mapping.links[0]].reshape(3, 3).T @ spin
+            velocity[:3], velocity[3:] = linear, spin
         return velocity

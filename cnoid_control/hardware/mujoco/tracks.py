@@ -84,7 +84,7 @@ class TrackCommands:
             choices = ['none before MuJoCo 3.17']
         elif mode & ~StateFlag.HIGH_GAIN_ACTUATION == StateFlag.JOINT_VELOCITY:
             return
-        raise UnsupportedChannel(link.name, mode.name or mode, 'mujoco', choices)
+        raise UnsupportedChannel(link.name, mode, 'mujoco', choices)
 
     def write(self) -> None:
         """Take over the body's commands; those in no-delay mode act from now on."""

@@ -8,8 +8,8 @@ from functools import partial
 
 from rclpy.node import Node
 
-from cnoid_control.body import Body, StateFlag
-from cnoid_control.body.channels import CHANNELS, channels_of
+from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, channels_of
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
@@ -23,6 +23,12 @@ from cnoid_control.ros.robot.parameters import (
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
+# Actuation modes that the three interfaces can serve; gains are no part of a command there.
+MODES = (
+    *(channel.flag for channel in CHANNELS),
+    StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY,
+)
+FOLLOWING_WITH_EFFORT = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 # Time between two looks for subscriptions [s].
 READER_POLL = 0.01
 
@@ -96,7 +102,7 @@ class CommandControllers:
             for interface, joints in self._wanted(request).items()
             for name in self._names_for(interface, joints)
         ]
-        self._refuse_shared_joints(publishers)
+        self._refuse_shared_joints(publishers, request)
         return publishers
 
     def activate(self, publishers: Sequence[JointCommandPublisher]) -> None:
@@ -164,13 +170,16 @@ class CommandControllers:
         wanted: dict[str, list[str]] = {}
         for name, mode in request.outputs.items():
             link = self._body.link(name)
-            channels = channels_of(mode)
-            is_pure = mode & ~StateFlag.HIGH_GAIN_ACTUATION in [one.flag for one in channels]
-            if not is_pure or link.joint_id < 0:
-                known = [channel.flag.name for channel in CHANNELS]
-                raise UnsupportedChannel(name, mode.name or mode, 'ros2_control', known)
-            wanted.setdefault(channels[0].interface, []).append(link.joint_name)
+            plain = mode & ~StateFlag.HIGH_GAIN_ACTUATION
+            if not (plain in MODES or mode == FOLLOWING_WITH_EFFORT) or link.joint_id < 0:
+                raise UnsupportedChannel(name, mode, 'ros2_control', self._modes_of(link))
+            for channel in channels_of(mode):
+                wanted.setdefault(channel.interface, []).append(link.joint_name)
         return wanted
+
+    @staticmethod
+    def _modes_of(link: Link) -> list[object]:
+        return [*MODES, FOLLOWING_WITH_EFFORT] if link.joint_id >= 0 else ['a joint with an id']
 
     def _names_for(self, interface: str, joints: list[str]) -> list[str]:
         """Command controllers that have these joints, by their names."""
@@ -217,12 +226,17 @@ class CommandControllers:
             )
         return self._publishers[name]
 
-    def _refuse_shared_joints(self, publishers: Sequence[JointCommandPublisher]) -> None:
+    def _refuse_shared_joints(
+        self, publishers: Sequence[JointCommandPublisher], request: IORequest
+    ) -> None:
         controller_of: dict[int, str] = {}
         for publisher in publishers:
             for joint in publisher.joint_ids:
+                mode = request.outputs.get(self._body.joints[joint].name, StateFlag.NONE)
                 other = controller_of.setdefault(int(joint), publisher.name)
-                if other != publisher.name:
+                # Through several interfaces only where a controller asks for all of them.
+                asked = BY_INTERFACE[publisher.interface].flag in mode
+                if other != publisher.name and not (asked and len(channels_of(mode)) > 1):
                     raise RobotError(
                         f'joint {self._body.joints[joint].joint_name!r} would be commanded by '
                         f'{other} and by {publisher.name}; give each command controller its own '

@@ -12,6 +12,7 @@ import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body
+from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.ros.exceptions import RobotError
@@ -162,6 +163,8 @@ class Ros2ControlHardware(Hardware):
         self._watches = {device.name: f'device_timeout:{device.name}' for device in body.devices}
         self._source: JointStateSource | None = None
         self._q_before = body.q.copy()
+        self._velocity_before: np.ndarray | None = None
+        self._acceleration = np.zeros(0)
         self._by_timer = parameters.trigger == 'timer'
         self._next_tick = 0.0
         self._skipped_states = 0
@@ -349,8 +352,20 @@ class Ros2ControlHardware(Hardware):
         self.resolved = resolved
         self.source.need(resolved.needed)
         self.readers = resolved.readers
-        commanded = {self.body.link(name).joint_name for name in resolved.request.outputs}
+        if resolved.reads_acceleration:
+            self._velocity_before = None
+            self.node.get_logger().info(
+                'accelerations are differences of velocities, filtered at '
+                f'{self.parameters.acceleration_cutoff:g} Hz: joint states have none',
+                once=True,
+            )
         for publisher in resolved.command_publishers:
+            flag = BY_INTERFACE[publisher.interface].flag
+            commanded = {
+                self.body.link(name).joint_name
+                for name, mode in resolved.request.outputs.items()
+                if mode & flag
+            }
             publisher.drive(commanded, goes_on=publisher in before)
         self.switch_hold.end()
 
@@ -454,11 +469,26 @@ class Ros2ControlHardware(Hardware):
         self._q_before[:] = body.q
         if resolved.reads_effort and math.isfinite(effort.dot(effort)):
             body.u[ids] = effort
+        if resolved.reads_acceleration:
+            self._differentiate()
         if resolved.runs_kinematics:
-            body.calc_forward_kinematics(velocity=True)
+            body.calc_forward_kinematics(True, resolved.reads_acceleration)
         if self.watchdog is not None:
             self.watchdog.feed('state_timeout')
             self.watchdog.state_stamped(source.stamp * 1e-9)
+
+    def _differentiate(self) -> None:
+        """Find accelerations of joints and root from their velocities, by filtered difference."""
+        body, root = self.body, self.body.root_link
+        velocity = np.concatenate((body.dq, *body.root_motion))
+        before, self._velocity_before = self._velocity_before, velocity
+        if before is None:
+            self._acceleration = np.zeros(velocity.size)
+            return
+        # A low-pass filter of the first order.
+        share = self.dt / (self.dt + 0.5 / (math.pi * self.parameters.acceleration_cutoff))
+        self._acceleration += share * ((velocity - before) / self.dt - self._acceleration)
+        body.ddq[:], root.dv, root.dw = np.split(self._acceleration, (-6, -3))
 
     def _poll_devices(self) -> None:
         for reader in self.readers:

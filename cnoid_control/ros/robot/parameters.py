@@ -75,6 +75,14 @@ class Ros2ControlParameters:
         'auto: from the joint states where they have velocities',
         choices=('auto', 'message', 'difference'),
     )
+    acceleration_cutoff: float = parameter(
+        30.0,
+        'cut-off frequency of the low-pass filter behind accelerations, which are differences of '
+        'velocities',
+        unit='Hz',
+        minimum=0.1,
+        maximum=1e5,
+    )
     lock_step: bool = parameter(
         False, "whether the robot waits for each command: devices are read for the state's stamp"
     )

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 # What comes with the joint states.
 JOINT_INPUTS = StateFlag(sum(channel.flag for channel in CHANNELS))
+# What comes from velocities by difference.
+ACCELERATIONS = StateFlag.JOINT_ACCELERATION | StateFlag.LINK_ACCELERATION
 # Of links, what forward kinematics compute where the pose of the root is known.
-LINK_INPUTS = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+LINK_INPUTS = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST | StateFlag.LINK_ACCELERATION
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class ResolvedIO:
         velocity_by_difference: whether velocities come from positions and stamps.
         reads_effort: whether measured efforts are read.
         runs_kinematics: whether poses of links are read.
+        reads_acceleration: whether accelerations of joints or links are read.
         readers: the topics that are polled.
         command_publishers: publishers to the command controllers.
     """
@@ -46,6 +49,7 @@ class ResolvedIO:
     velocity_by_difference: bool
     reads_effort: bool
     runs_kinematics: bool
+    reads_acceleration: bool
     readers: tuple[TopicReader, ...]
     command_publishers: list[JointCommandPublisher]
 
@@ -80,6 +84,7 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
         velocity_by_difference=mode == 'difference' or not has_velocity,
         reads_effort=bool(flags & StateFlag.JOINT_EFFORT),
         runs_kinematics=runs_kinematics,
+        reads_acceleration=bool(flags & ACCELERATIONS),
         readers=_open_readers(robot, request, runs_kinematics),
         command_publishers=publishers,
     )
@@ -110,15 +115,15 @@ def _needed_joints(
 
 def _checked_flags(robot: Ros2ControlHardware, request: IORequest) -> StateFlag:
     """Everything that is read of any link; refused where the robot does not show it."""
-    possible = JOINT_INPUTS
+    possible = JOINT_INPUTS | StateFlag.JOINT_ACCELERATION
     if robot.body.is_fixed_root or robot.parameters.odometry:
         possible |= LINK_INPUTS
     flags = StateFlag.NONE
     for name, asked in request.inputs.items():
         lacking = asked & ~possible
         if lacking:
-            known = [str(flag.name) for flag in StateFlag if flag and flag in possible]
-            raise UnsupportedChannel(name, lacking.name or lacking, robot.name, known)
+            known = [flag for flag in StateFlag if flag in possible and flag.bit_count() == 1]
+            raise UnsupportedChannel(name, lacking, robot.name, known)
         flags |= asked
     return flags
 

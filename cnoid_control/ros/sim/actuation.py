@@ -14,7 +14,7 @@ from cnoid_control.ros.sim.commands import CommandInput
 
 
 class SimulatedActuation:
-    """Drives each joint by the interface that a command has come for.
+    """Drives each joint by the interfaces that commands have come for.
 
     A joint whose controller was exchanged goes on with its last command until the new controller
     has sent one; a joint that lost its controller keeps its last command.
@@ -29,7 +29,8 @@ class SimulatedActuation:
         self._body = hardware.body
         self._devices = set(devices)
         self.pushed = pushed
-        self._interfaces = np.full(self._body.num_joints, '', dtype='U8')
+        # What each joint is driven by, as flags.
+        self._modes = np.zeros(self._body.num_joints, dtype=int)
         self._commands = {name: np.zeros(self._body.num_joints) for name in BY_INTERFACE}
         self._groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._push: tuple[np.ndarray, int] = (np.zeros(3), 0)
@@ -49,19 +50,19 @@ class SimulatedActuation:
             inputs.get(root, StateFlag.NONE) | StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
         )
         outputs = {
-            joint.name: BY_INTERFACE[interface].flag
-            for joint, interface in zip(body.joints, self._interfaces, strict=True)
-            if interface and joint.name
+            joint.name: _actuation_mode(StateFlag(int(mode)))
+            for joint, mode in zip(body.joints, self._modes, strict=True)
+            if mode and joint.name
         }
         outputs[self.pushed] = outputs.get(self.pushed, StateFlag.NONE) | StateFlag.LINK_EXT_WRENCH
         self._groups = [
             (
                 body.joint_arrays[channel.command],
-                np.flatnonzero(self._interfaces == name),
+                np.flatnonzero(self._modes & channel.flag),
                 self._commands[name],
             )
             for name, channel in BY_INTERFACE.items()
-            if (self._interfaces == name).any()
+            if (self._modes & channel.flag).any()
         ]
         self._hardware.open(IORequest(inputs=inputs, outputs=outputs, devices=self._devices))
 
@@ -70,7 +71,7 @@ class SimulatedActuation:
         tracks = [
             joint.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK for joint in self._body.joints
         ]
-        self._interfaces[:] = np.where(tracks, VELOCITY.interface, POSITION.interface)
+        self._modes[:] = np.where(tracks, VELOCITY.flag, POSITION.flag)
         self._commands[VELOCITY.interface][tracks] = 0.0
         self._body.dq_target[tracks] = 0.0
         self._commands[POSITION.interface][:] = self._body.q
@@ -79,24 +80,21 @@ class SimulatedActuation:
 
     def release(self) -> None:
         """Actuate nothing until commands come."""
-        self._interfaces[:] = ''
+        self._modes[:] = 0
         self.open()
 
     def apply(self, inputs: Iterable[CommandInput]) -> None:
         """Take over the last commands of the active controllers and send them."""
-        changed = False
+        modes = np.zeros_like(self._modes)
         for source in inputs:
-            if not source.complete:
-                continue
-            fresh = self._interfaces[source.slots] != source.interface
-            if fresh.any():
-                changed = True
-                started = source.slots[fresh]
-                self._interfaces[started] = source.interface
-                self._body.q_target[started] = self._body.q[started]
-                self._body.dq_target[started] = 0.0
-            self._commands[source.interface][source.slots] = source.values
-        if changed:
+            if source.complete:
+                modes[source.slots] |= BY_INTERFACE[source.interface].flag
+                self._commands[source.interface][source.slots] = source.values
+        changed = np.flatnonzero((modes != 0) & (modes != self._modes))
+        if changed.size:
+            self._modes[changed] = modes[changed]
+            self._body.q_target[changed] = self._body.q[changed]
+            self._body.dq_target[changed] = 0.0
             self.open()
         self.send()
 
@@ -116,3 +114,10 @@ class SimulatedActuation:
         """Push the link with a force at its origin, world axes [N], for a time [s]."""
         ticks = max(round(duration / self._hardware.time_step), 1)
         self._push = (np.array(force, dtype=float), ticks)
+
+
+def _actuation_mode(flags: StateFlag) -> StateFlag:
+    """Actuation mode of a joint with these interfaces: all three have the servo's own gains."""
+    if flags == StateFlag.JOINT_PID:
+        return flags | StateFlag.HIGH_GAIN_ACTUATION
+    return flags

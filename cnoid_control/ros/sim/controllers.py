@@ -67,8 +67,8 @@ class SwitchResult(NamedTuple):
 class SimulatedControllers:
     """Controllers by name, switched by the rules of controller_manager.
 
-    One rule is added that a robot with one drive a joint has to have: a joint is commanded by one
-    controller at a time, also where the interfaces differ.
+    One rule is added that a robot with one drive per joint has to have: a joint is commanded
+    through one interface, or through position and velocity together, with or without effort.
     """
 
     def __init__(self, controllers: Iterable[SimulatedController]) -> None:
@@ -129,17 +129,30 @@ class SimulatedControllers:
         return problems
 
     def _conflict(self, starting: Sequence[str], stopping: set[str]) -> str:
-        owners: dict[str, str] = {}
+        # For each joint, who commands it through which interface.
+        owners: dict[str, dict[str, str]] = {}
         for controller in self._controllers.values():
             if controller.active and controller.name not in stopping and controller.interface:
-                owners.update(dict.fromkeys(controller.joints, controller.name))
+                for joint in controller.joints:
+                    owners.setdefault(joint, {})[controller.interface] = controller.name
+        new: dict[str, str] = {}
         for name in starting:
             controller = self[name]
             for joint in controller.joints if controller.interface else ():
-                if joint in owners:
-                    return (
-                        f'joint {joint!r} cannot be commanded by {name!r}: {owners[joint]!r} '
-                        'commands it; name that one to be deactivated'
-                    )
-                owners[joint] = name
+                owned = owners.setdefault(joint, {})
+                if controller.interface in owned:
+                    return _refusal(joint, name, owned[controller.interface])
+                owned[controller.interface] = new[joint] = name
+        for joint, name in new.items():
+            interfaces = owners[joint]
+            if len(interfaces) > 1 and not {'position', 'velocity'} <= set(interfaces):
+                other = next(one for one in interfaces.values() if one != name)
+                return _refusal(joint, name, other)
         return ''
+
+
+def _refusal(joint: str, name: str, other: str) -> str:
+    return (
+        f'joint {joint!r} cannot be commanded by {name!r}: {other!r} commands it; name that one '
+        'to be deactivated'
+    )

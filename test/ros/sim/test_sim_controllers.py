@@ -48,8 +48,20 @@ def test_a_joint_has_one_commander(controllers):
         assert not result.ok
         assert "'knee'" in result.message
         assert "'effort'" in result.message
-    assert not controllers.switch(['position', 'knee_velocity'], ['effort'], STRICT).ok
+    assert not controllers.switch(['position'], [], STRICT).ok
     assert active(controllers) == ['effort']
+
+
+def test_position_and_velocity_go_together(controllers):
+    """A drive takes a position with a velocity, and an effort besides, but not twice the same."""
+    assert controllers.switch(['position', 'knee_velocity'], [], STRICT).ok
+    assert active(controllers) == ['position', 'knee_velocity']
+    # The hip would have position and effort without a velocity.
+    result = controllers.switch(['effort'], [], STRICT)
+    assert not result.ok
+    assert "'hip'" in result.message
+    assert controllers.switch([], ['position'], STRICT).ok
+    assert active(controllers) == ['knee_velocity']
 
 
 @pytest.mark.parametrize(
