@@ -11,8 +11,8 @@ from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import StateFlag
 from cnoid_control.body.devices import VisionSensor
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 
 
 def standing(devices: bool = False) -> Work:

@@ -141,8 +141,8 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
     from cnoid_control.ros.robot.hardware import Ros2ControlHardware
     from cnoid_control.ros.robot.parameters import Ros2ControlParameters
     from cnoid_control.ros.robot.supervision_node import SupervisionNode
-    from cnoid_control.runtime.build import make_robot
     from cnoid_control.runtime.config import load_config
+    from cnoid_control.runtime.defaults import make_robot
 
     config = load_config('sr1_pd')
     body = make_robot(config.parameters.robot, config.folder)

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import StateFlag
-from cnoid_control.runtime.build import make_loop, make_robot
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 
 

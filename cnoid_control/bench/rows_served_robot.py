@@ -10,8 +10,8 @@ from typing import Any
 from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import Body
 from cnoid_control.body.devices import ForceSensor, Imu
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 
 
 def from_templates(node: Any, body: Body) -> Work:

@@ -354,6 +354,16 @@ class Body:
         self.joint_groups[name] = JointGroup(name, members)
         return self.joint_groups[name]
 
+    def add_rotor_inertia(self, joint_id: int, inertia: float) -> None:
+        """Give a joint more rotor inertia [kg m^2] or [kg], in its model too.
+
+        All clones share the model: to be called before there are any.
+        """
+        link = self.joints[joint_id]
+        link.description.rotor_inertia += inertia
+        joint = self.model.joints[self.tree.pin_joints[link.index]]
+        self.model.armature[joint.idx_v] = link.description.rotor_inertia
+
     def device(self, index: int) -> Device:
         """Device by its index."""
         return self.devices[index]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import hardware_kind, hardware_names, observable_devices
-from cnoid_control.plugin.registry import instance_name
-from cnoid_control.runtime.config import ROS_KEYS, RunConfig, load_config, parse_value
+from cnoid_control.runtime.config import RunConfig, parse_value
 
 if TYPE_CHECKING:
     from cnoid_control.runtime.loop import ControlLoop
@@ -22,7 +21,11 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('config', metavar='CONFIG', help='a config file or the name of one')
+    parser.add_argument(
+        'config',
+        metavar='CONFIG|MODEL',
+        help='a config or a robot model: a file, or the name of one',
+    )
     parser.add_argument(
         '--controller', metavar='C', help="a name, 'package.module:Class' or 'file.py:Class'"
     )
@@ -32,6 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='append',
         default=[],
         help='an option of the controller; may be given several times',
+    )
+    parser.add_argument(
+        '--set',
+        metavar='ANY.KEY=VALUE',
+        action='append',
+        default=[],
+        dest='changes',
+        help='any value of the configuration, such as robot.base=fixed; may be repeated',
     )
     parser.add_argument('--hardware', choices=hardware_names(), help='what to run on')
     parser.add_argument(
@@ -62,20 +73,29 @@ def config_from_arguments(args: argparse.Namespace) -> RunConfig:
     Raises:
         CnoidControlError: an option is not KEY=VALUE, or the configuration is wrong.
     """
+    from cnoid_control.runtime.defaults import load_run
+
     overrides: dict[str, Any] = {}
     if args.controller:
         overrides['controller'] = _from_here(args.controller)
     if args.hardware:
         overrides['hardware.type'] = args.hardware
+    for text in args.changes:
+        key, value = _key_and_value('--set', text)
+        overrides[key] = value
     if args.option:
-        config = load_config(args.config, ignore=ROS_KEYS)
-        controller = args.controller or config.parameters.controller
+        config = load_run(args.config, overrides)
         for text in args.option:
-            key, equals, value = text.partition('=')
-            if not equals or not key:
-                raise CnoidControlError(f'--option {text!r} is not KEY=VALUE')
-            overrides[f'{instance_name(controller)}.{key}'] = parse_value(value)
-    return load_config(args.config, overrides, ROS_KEYS)
+            key, value = _key_and_value('--option', text)
+            overrides[f'{config.controller_name}.{key}'] = value
+    return load_run(args.config, overrides)
+
+
+def _key_and_value(argument: str, text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition('=')
+    if not equals or not key:
+        raise CnoidControlError(f'{argument} {text!r} is not KEY=VALUE')
+    return key, parse_value(value)
 
 
 def _from_here(controller: str) -> str:

@@ -36,8 +36,8 @@ def run(args: argparse.Namespace) -> int:
     """Load the model as `run` would and print what it consists of."""
     # These take their time to import; other commands start without them.
     from cnoid_control.catalog import find_model
-    from cnoid_control.runtime.build import make_robot
     from cnoid_control.runtime.config import RobotParameters
+    from cnoid_control.runtime.defaults import make_robot
 
     path = find_model(args.model)
     with _warnings_collected() as warnings:

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
+from cnoid_control.body.gains import joint_gains
+from cnoid_control.controllers.drive.laws import InverseDynamics, Pid, spread
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
+from cnoid_control.plugin.joint_values import JointPosture, posture_of
+
+# Name of no joint: gravity compensation as it suits the base.
+AUTO = 'auto'
 
 
 @dataclass
@@ -19,26 +24,39 @@ class PDParameters:
     """Options of PDController; a later kind of gain wins: for all, by group, by joint."""
 
     kp: float | list[float] = parameter(
-        100.0, 'position gain, for all joints or one per joint', unit='N m/rad or N/m', minimum=0.0
+        [],
+        "position gain, for all joints or one per joint; where empty, the model's own, else by the "
+        'inertia and the effort limit of each joint',
+        unit='N m/rad or N/m',
+        minimum=0.0,
     )
     ki: float | list[float] = parameter(
         0.0, 'integral gain', unit='N m/(rad s) or N/(m s)', minimum=0.0
     )
     kd: float | list[float] = parameter(
-        10.0, 'velocity gain', unit='N m s/rad or N s/m', minimum=0.0
+        [],
+        "velocity gain; where empty, the model's own, else what damps kp critically, as far as "
+        'that is stable',
+        unit='N m s/rad or N s/m',
+        minimum=0.0,
     )
     kp_of: dict[str, float] = parameter({}, 'kp of a joint or a group, by name', minimum=0.0)
     ki_of: dict[str, float] = parameter({}, 'ki of a joint or a group, by name', minimum=0.0)
     kd_of: dict[str, float] = parameter({}, 'kd of a joint or a group, by name', minimum=0.0)
     groups: dict[str, list[str]] = parameter({}, 'joint groups by name', read_only=True)
-    posture: list[float] = parameter(
-        [], 'what to hold, by joint id; the initial posture where empty', unit='rad or m'
+    posture: JointPosture = parameter(
+        [],
+        "what to hold: by joint name, a list by joint id, or the name of a model's posture; the "
+        'initial posture where empty, and for joints that are not named',
+        unit='rad or m',
     )
     move_time: float = parameter(
         2.0, 'time in which it goes to the posture', unit='s', minimum=0.0
     )
     gravity_compensation: list[str] = parameter(
-        [], 'joints or groups whose weight is held by the model; not the legs that it stands on'
+        ['auto'],
+        'joints or groups whose weight is held by the model, not the legs that it stands on; '
+        'auto: all of a robot with a fixed base, none of a floating one',
     )
 
 
@@ -56,6 +74,8 @@ class PDController(SimpleController):
         """Command efforts, read displacements and velocities."""
         self.io, self.body, self.dt = io, io.body, io.time_step
         self.q_initial = self.q_ref = io.body.q.copy()
+        io.body.calc_forward_kinematics()
+        self._automatic = joint_gains(io.body, io.time_step)
         try:
             for name, joints in io.parameters.groups.items():
                 self.body.add_joint_group(name, joints)
@@ -78,19 +98,29 @@ class PDController(SimpleController):
     def _apply(self, parameters: PDParameters) -> None:
         """Use other gains; nothing changes where an option cannot be used."""
         body = self.body
-        gains = [_gain(body, name, parameters) for name in GAINS]
+        auto = self._automatic
+        kp = _gain(body, 'kp', parameters, auto.kp)
+        # Damping belongs to the stiffness that is in force; the model's own to the model's own.
+        kd = np.where(kp == auto.kp, auto.kd, auto.damping_of(kp))
+        gains = [
+            kp,
+            _gain(body, 'ki', parameters, np.zeros(body.num_joints)),
+            _gain(body, 'kd', parameters, kd),
+        ]
         weightless = np.zeros(body.num_joints, dtype=bool)
         for name in parameters.gravity_compensation:
-            weightless[_joints(body, 'gravity_compensation', name)] = True
-        if parameters.posture and len(parameters.posture) != body.num_joints:
-            raise not_allowed('posture', parameters.posture, f'it needs {body.num_joints} values')
+            if name == AUTO:
+                weightless[:] |= body.is_fixed_root
+            else:
+                weightless[_joints(body, 'gravity_compensation', name)] = True
+        posture_of(body, 'posture', parameters.posture, self.q_initial)
         self.gains = np.array(gains)
         self.weightless = weightless
 
     def _go_to_posture(self, parameters: PDParameters) -> None:
         """Move from the present reference to the posture."""
         self.q_start = self.q_ref.copy()
-        self.q_goal = np.array(parameters.posture) if parameters.posture else self.q_initial
+        self.q_goal = posture_of(self.body, 'posture', parameters.posture, self.q_initial)
         self.move_time = parameters.move_time
         self.begin = self.io.current_time
 
@@ -120,9 +150,10 @@ class PDController(SimpleController):
         return True
 
 
-def _gain(body: Body, name: str, parameters: PDParameters) -> np.ndarray:
+def _gain(body: Body, name: str, parameters: PDParameters, automatic: np.ndarray) -> np.ndarray:
     """One gain of every joint."""
-    gain = spread(name, getattr(parameters, name), body.num_joints)
+    given = getattr(parameters, name)
+    gain = automatic.copy() if given == [] else spread(name, given, body.num_joints)
     special: dict[str, float] = getattr(parameters, f'{name}_of')
     # Groups first: a joint's own gain wins.
     for key in sorted(special, key=lambda key: key not in body.joint_groups):

@@ -14,8 +14,8 @@ import cnoid_control.demo
 from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, DemoFailed, Process
 from cnoid_control.demo.report import FORCE_SENSORS, measure, print_table, save_pictures
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 
 if TYPE_CHECKING:
     from cnoid_control.demo.robot_observer import RobotObserver

@@ -16,8 +16,8 @@ from cnoid_control.faults.dds_testbed import DEVICE_TOPICS, DdsRig, RigFailed
 from cnoid_control.faults.table import MAX_PERIODS, FaultResult
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER
 from cnoid_control.faults.wire import ACTIVITY, STATES
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 # Time in which the heartbeat monitor must have acted [s].

@@ -16,8 +16,9 @@ from cnoid_control.body import Body
 from cnoid_control.faults.faulty_controller import FaultyController
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
-from cnoid_control.runtime.build import LoopReports, make_loop, make_robot
+from cnoid_control.runtime.build import LoopReports, make_loop
 from cnoid_control.runtime.config import RunConfig, load_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.realtime import GcPause
 from cnoid_control.runtime.recorder import Recorder

@@ -25,8 +25,8 @@ from launch_ros.substitutions import FindPackageShare
 from cnoid_control.body.formats.ros2_control_tag import select_hardware
 from cnoid_control.ros.node.parameters import NODE_KEYS
 from cnoid_control.ros.transport import avoid_shared_memory
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import RunConfig, load_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.share import shared_file
 
 PACKAGE = 'cnoid_control'

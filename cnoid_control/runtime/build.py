@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TextIO
 
-import numpy as np
-
-from cnoid_control.body import Body, JointType
-from cnoid_control.body.formats.load import load_body
-from cnoid_control.body.link import rotation_matrix
-from cnoid_control.body.merge import merge_descriptions, prefixed
-from cnoid_control.catalog import find_model
-from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.body import Body
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
-from cnoid_control.parameters import ParameterError, not_allowed
+from cnoid_control.parameters import not_allowed
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.options import check_options
 from cnoid_control.plugin.registry import find_controller
-from cnoid_control.runtime.config import OtherController, RobotParameters, RunConfig
+from cnoid_control.runtime.config import OtherController, RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.exceptions import ControllerRaised
 from cnoid_control.runtime.loop import ControlLoop, TickRecorder
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -32,70 +26,6 @@ from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import Trip, Watchdog, WatchdogParameters
 from cnoid_control.runtime.trace import TickTrace
-
-
-def make_robot(robot: RobotParameters, folder: Path) -> Body:
-    """Body of the robot section, in its initial posture and place.
-
-    Args:
-        robot: the section.
-        folder: folder that a relative model path starts from.
-
-    Raises:
-        ModelError: the model cannot be used.
-        ParameterError: the posture or place has the wrong size, or there is not one model.
-    """
-    if robot.models:
-        return _make_several(robot, folder)
-    if not robot.model:
-        raise ParameterError('robot.model', 'is missing')
-    root = JointType(robot.root) if robot.root else None
-    model = find_model(robot.model, folder)
-    body = load_body(model, root, robot.name, robot.arguments)
-    place_robot(body, robot)
-    return body
-
-
-def place_robot(body: Body, robot: RobotParameters) -> None:
-    """Put a body into the posture and place of the robot section.
-
-    Raises:
-        ParameterError: the posture or place has the wrong size.
-    """
-    _check_size('robot.posture', robot.posture, body.num_joints)
-    _check_size('robot.position', robot.position, 3)
-    _check_size('robot.rpy', robot.rpy, 3)
-    if robot.posture:
-        body.q[:] = robot.posture
-    if robot.position:
-        body.root_link.p = np.array(robot.position)
-    if robot.rpy:
-        body.root_link.R = _rpy_matrix(*robot.rpy)
-    body.initialize_state()
-
-
-def _make_several(robot: RobotParameters, folder: Path) -> Body:
-    """Body of the robots of `models`, each in its posture and place; a joint group for each."""
-    for item in fields(RobotParameters):
-        if item.name not in ('models', 'name') and getattr(robot, item.name):
-            raise ParameterError(
-                f'robot.{item.name}', f'has no effect beside robot.models; {choices(robot.models)}'
-            )
-    parts: dict[str, Body] = {}
-    for name, part in robot.models.items():
-        if part.name:
-            raise ParameterError(f'robot.models.{name}.name', f'its name is {name!r}')
-        try:
-            parts[name] = make_robot(part, folder)
-        except ParameterError as error:
-            key = error.key.removeprefix('robot.')
-            raise ParameterError(f'robot.models.{name}.{key}', error.reason) from error
-    placed = {name: part.placed_description() for name, part in parts.items()}
-    body = Body(merge_descriptions(placed, robot.name))
-    for name, alone in parts.items():
-        joints = alone.joint_group('all').joint_names
-        body.add_joint_group(name, [prefixed(name, joint) for joint in joints])
-    return body
 
 
 def make_controllers(config: RunConfig) -> list[ManagedController]:
@@ -218,7 +148,7 @@ def make_loop(
     given = config.parameters
     made = hardware is None
     if hardware is None:
-        body = make_robot(given.robot, config.folder)
+        body = make_robot(given.robot, config.folder, config.time_step)
         hardware = create_hardware(
             config.hardware_type,
             body,
@@ -315,14 +245,3 @@ def wire_loop(
         active_control_only=active_control_only,
         watches_subscribers=watches_subscribers,
     )
-
-
-def _check_size(key: str, values: list[float], size: int) -> None:
-    if values and len(values) != size:
-        raise not_allowed(key, values, f'it needs {size} values or none, and has {len(values)}')
-
-
-def _rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    about_x = rotation_matrix(([1.0, 0.0, 0.0], roll))
-    about_y = rotation_matrix(([0.0, 1.0, 0.0], pitch))
-    return rotation_matrix(([0.0, 0.0, 1.0], yaw)) @ about_y @ about_x

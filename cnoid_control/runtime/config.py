@@ -22,6 +22,7 @@ from cnoid_control.parameters import (
     unknown_option,
     wrong_type,
 )
+from cnoid_control.plugin.joint_values import JointPosture
 from cnoid_control.plugin.registry import controller_names, instance_name
 from cnoid_control.runtime.safety.limits import LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
@@ -152,14 +153,23 @@ class RobotParameters:
     )
     name: str = parameter('', "name of the robot; the model's where empty")
     arguments: dict[str, Any] = parameter({}, "values of a .xacro file's arguments by name")
-    root: str = parameter(
-        '', 'whether the base floats; as the model says where empty', choices=('', 'free', 'fixed')
+    base: str = parameter(
+        'auto',
+        'whether the base is fixed to the world; as the model says, or by the rule in '
+        'docs/robots.md',
+        choices=('auto', 'fixed', 'floating'),
     )
-    posture: list[float] = parameter(
-        [], "initial displacements by joint id; the model's where empty", unit='rad or m'
+    posture: JointPosture = parameter(
+        [],
+        "initial displacements: by joint name, a list by joint id, or the name of a model's "
+        "posture; the model's own where empty",
+        unit='rad or m',
+    )
+    rotors: bool = parameter(
+        True, 'whether joints that are too light to be held at the rate get rotor inertia'
     )
     position: list[float] = parameter(
-        [], "initial position of the root; the model's where empty", unit='m'
+        [], 'initial position of the root; on the ground where empty', unit='m'
     )
     rpy: list[float] = parameter(
         [], "initial roll, pitch and yaw of the root; the model's where empty", unit='rad'

@@ -19,8 +19,9 @@ from cnoid_control.messages import layouts
 from cnoid_control.messages.cdr import parse_message
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_from_text
-from cnoid_control.runtime.build import make_loop, make_robot
+from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import RunConfig, config_from_text
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop import RunOutcome
 from cnoid_control.runtime.recorder import joint_names, mailbox_topic, restore_state_text
 

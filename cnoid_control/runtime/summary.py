@@ -16,6 +16,8 @@ from cnoid_control.runtime.managed_controller import ManagedController
 JOINT_MODES = StateFlag.JOINT_EFFORT | StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
 FALLEN_TILT = np.radians(60.0)
 FALLEN_HEIGHT = 0.5
+# A root that starts this near to the ground, as that of a mobile robot, cannot sink [m].
+LOW_ROOT = 0.05
 
 
 class RunMonitor:
@@ -77,7 +79,7 @@ class RunMonitor:
         self.tilt = float(tilts[-1])
         self.max_tilt = float(np.maximum(self.max_tilt, tilts.max()))
         if self._free:
-            sunk = self._height > 0.0 and root[:, 2].min() < FALLEN_HEIGHT * self._height
+            sunk = self._height > LOW_ROOT and root[:, 2].min() < FALLEN_HEIGHT * self._height
             self.fell = self.fell or bool(sunk) or not self.max_tilt <= FALLEN_TILT
 
 

@@ -10,8 +10,8 @@ from sensor_msgs.msg import JointState
 from cnoid_control.bench.rows_served_robot import as_messages, from_templates
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.sim.assembly import state_qos
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 
 
 def test_both_sides_publish_the_same(ros_domain):

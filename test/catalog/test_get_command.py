@@ -18,8 +18,8 @@ from cnoid_control.catalog import models, table
 from cnoid_control.cli import get_command
 from cnoid_control.cli.main import main
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import RobotParameters
+from cnoid_control.runtime.defaults import make_robot
 
 URDF = '<robot name="stick"><link name="rod"/></robot>'
 FILE = 'sticks/robots/stick/stick.urdf'

@@ -25,8 +25,8 @@ from cnoid_control.plugin.mailbox import JointTrajectory
 from cnoid_control.plugin.options import check_options
 from cnoid_control.plugin.registry import controller_names, find_controller
 from cnoid_control.plugin.trajectory_goal import FollowTrajectory
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.managed_controller import ManagedController
 
 DT = 0.01
@@ -60,6 +60,8 @@ CASES = {
         | {'kp_of', 'ki_of', 'kd_of', 'kp_of.wrist', 'posture', 'move_time'}
         | {'gravity_compensation'},
         {
+            'kp': 50.0,
+            'kd': 5.0,
             'kp_of': {'wrist': 5.0, 'joint1': 7.0},
             'ki_of': {'joint1': 7.0},
             'kd_of': {'joint1': 7.0},

@@ -9,8 +9,8 @@ from cnoid_control.demo.report import (
     set_state,
     tilt_of,
 )
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 

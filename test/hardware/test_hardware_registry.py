@@ -17,8 +17,8 @@ from cnoid_control.hardware.registry import (
     hardware_names,
     observable_devices,
 )
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 
 
 @pytest.fixture

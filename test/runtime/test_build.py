@@ -153,7 +153,7 @@ def test_wrong_faults_are_refused() -> None:
 def faulty():
     """Return a loop on a simulated robot whose states can fail to arrive."""
     mujoco = pytest.importorskip('cnoid_control.hardware.mujoco.hardware')
-    from cnoid_control.runtime.build import make_robot
+    from cnoid_control.runtime.defaults import make_robot
 
     config = load_config('sr1_pd', {'watchdog.grace': 0.0, 'watchdog.state_timeout': 0.0105})
     body = make_robot(config.parameters.robot, config.folder)

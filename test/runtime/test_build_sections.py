@@ -10,8 +10,9 @@ import pytest
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin.exceptions import ControllerLoadError
-from cnoid_control.runtime.build import make_controllers, make_loop, make_robot
+from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RobotParameters, load_config, parse_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.share import share_folder
 
 SOURCE = """
@@ -69,7 +70,7 @@ def test_robot_is_put_where_the_config_says():
     assert np.arctan2(body.root_link.R[2, 1], body.root_link.R[2, 2]) == pytest.approx(0.1)
     plain = make_robot(RobotParameters('sr1.urdf'), share_folder())
     assert plain.root_link.p[2] == pytest.approx(0.7135)
-    assert make_robot(RobotParameters('sr1.urdf', root='fixed'), share_folder()).is_fixed_root
+    assert make_robot(RobotParameters('sr1.urdf', base='fixed'), share_folder()).is_fixed_root
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from cnoid_control.runtime.config import (
 GOOD = """
 /**:
   ros__parameters:
-    robot: {model: sr1.urdf, root: free, position: [0.0, 0.0, 0.7135]}
+    robot: {model: sr1.urdf, base: floating, position: [0.0, 0.0, 0.7135]}
     rate: 500.0
     controller: sr1_minimum
     hardware:
@@ -51,12 +51,12 @@ def test_reads_a_parameter_file(tmp_path):
 
 def test_overrides_take_precedence(tmp_path):
     """Nested or dotted, new or old."""
-    changes = {'rate': 250.0, 'hardware.mujoco.gravity': 1.6, 'robot': {'root': 'fixed'}}
+    changes = {'rate': 250.0, 'hardware.mujoco.gravity': 1.6, 'robot': {'base': 'fixed'}}
     config = load_config(config_file(tmp_path, GOOD), changes)
     assert config.parameters.rate == 250.0
     assert config.hardware_parameters.gravity == 1.6
     assert config.hardware_parameters.servo_stiffness == 1e5
-    assert config.parameters.robot.root == 'fixed'
+    assert config.parameters.robot.base == 'fixed'
     assert config.values['robot']['model'] == 'sr1.urdf'
 
 
@@ -73,8 +73,8 @@ def test_values_of_the_node_replace_those_for_all(tmp_path):
         ({'rate': 'fast'}, r"rate: float expected, got 'fast' \(str\)"),
         ({'rate': 0.0}, 'rate: 0.0 is not allowed'),
         (
-            {'robot.root': 'loose'},
-            "robot.root: 'loose' is not allowed; choose from: , free, fixed",
+            {'robot.base': 'loose'},
+            "robot.base: 'loose' is not allowed; choose from: auto, fixed, floating",
         ),
         ({'robot.modl': 'x'}, 'robot.modl: unknown option; choose from: model'),
         ({'hardware.type': 'gazebo'}, "hardware.type: 'gazebo' is not allowed; .*mujoco"),

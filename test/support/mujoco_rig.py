@@ -30,7 +30,7 @@ POSTURE = [0.3, -0.2]
 CONFIG = """
 /**:
   ros__parameters:
-    robot: {{model: {model}, root: fixed, posture: [0.3, -0.2]}}
+    robot: {{model: {model}, base: fixed, posture: [0.3, -0.2]}}
     rate: 500.0
     controller: sr1_minimum
     hardware:

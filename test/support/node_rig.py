@@ -16,7 +16,7 @@ CONTROLLERS = Path(__file__).with_name('ros_controllers.py')
 CONFIG = """
 /**:
   ros__parameters:
-    robot: {{model: {model}, root: fixed, posture: [0.3, -0.2]}}
+    robot: {{model: {model}, base: fixed, posture: [0.3, -0.2]}}
     rate: 250.0
     controller: {controllers}:Hold
     hold: {{kp: 300.0}}

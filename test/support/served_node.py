@@ -18,7 +18,7 @@ from cnoid_control.ros.node.control_node import SUCCESS, ControlNode
 
 # A busy machine is no fault here.
 OPTIONS = {
-    'robot.root': 'fixed',
+    'robot.base': 'fixed',
     'rate': 250.0,
     'autostart': False,
     'hardware.ros2_control.controller_manager': '',

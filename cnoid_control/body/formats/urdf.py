@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cnoid_control.body.base_rule import decide_base
 from cnoid_control.body.description import (
     BodyDescription,
     Box,
@@ -23,13 +24,20 @@ from cnoid_control.body.description import (
 )
 from cnoid_control.body.exceptions import (
     ModelError,
+    PathOutsidePackage,
     UnknownLink,
     duplicate_name,
     invalid_value,
     missing_value,
     unknown_type,
 )
+from cnoid_control.body.formats.repairs import (
+    collide_as_seen,
+    complete_inertias,
+    take_zero_for_unknown,
+)
 from cnoid_control.body.formats.resources import resolve_uri
+from cnoid_control.body.formats.srdf import Semantics, find_srdf, read_srdf
 from cnoid_control.body.formats.urdf_devices import read_devices
 from cnoid_control.body.formats.urdf_extension import UrdfExtension
 from cnoid_control.body.formats.xml_reader import Element, XmlReader, label
@@ -51,15 +59,25 @@ def read_colors(reader: XmlReader) -> dict[str, Color]:
 
 
 def read_shapes(
-    reader: XmlReader, link: Element, colors: dict[str, Color], folder: Path | None
+    reader: XmlReader,
+    link: Element,
+    colors: dict[str, Color],
+    folder: Path | None,
+    warnings: list[str],
 ) -> list[Shape]:
     """Shapes of a `<link>`; one that is seen and collides alike is one shape.
+
+    Meshes whose file is not there are left out, with a warning.
 
     Raises:
         ModelError: the subclass that names what is wrong.
     """
-    visuals = [_read_shape(reader, link, element, folder) for element in link.findall('visual')]
-    for shape, element in zip(visuals, link.findall('visual'), strict=True):
+    visuals = []
+    for element in link.findall('visual'):
+        shape = _read_shape(reader, link, element, folder, warnings)
+        if shape is None:
+            continue
+        visuals.append(shape)
         shape.collision = False
         material = element.find('material')
         if material is not None:
@@ -71,7 +89,9 @@ def read_shapes(
                 shape.color = colors.get(material.get('name', ''), shape.color)
     only_collide = []
     for element in link.findall('collision'):
-        shape = _read_shape(reader, link, element, folder)
+        shape = _read_shape(reader, link, element, folder, warnings)
+        if shape is None:
+            continue
         twin = next((seen for seen in visuals if not seen.collision and _same(seen, shape)), None)
         if twin is not None:
             twin.collision = True
@@ -89,15 +109,19 @@ def _same(one: Shape, other: Shape) -> bool:
     )
 
 
-def _read_shape(reader: XmlReader, link: Element, element: Element, folder: Path | None) -> Shape:
+def _read_shape(
+    reader: XmlReader, link: Element, element: Element, folder: Path | None, warnings: list[str]
+) -> Shape | None:
     translation, rotation = reader.origin(element)
-    geometry = _read_geometry(reader, link, element, folder)
+    geometry = _read_geometry(reader, link, element, folder, warnings)
+    if geometry is None:
+        return None
     return Shape(geometry, translation, rotation, name=element.get('name', ''))
 
 
 def _read_geometry(
-    reader: XmlReader, link: Element, element: Element, folder: Path | None
-) -> Geometry:
+    reader: XmlReader, link: Element, element: Element, folder: Path | None, warnings: list[str]
+) -> Geometry | None:
     name = link.get('name', '')
     solids = element.findall('geometry/*')
     if not solids or solids[0].tag not in GEOMETRIES:
@@ -107,9 +131,11 @@ def _read_geometry(
     if solid.tag == 'mesh':
         x, y, z = reader.vector(solid, 'scale', (1.0, 1.0, 1.0)).tolist()
         uri = reader.text(solid, 'filename', element)
-        path = resolve_uri(uri, folder, reader.source)
-        if not path.is_file():
-            raise ModelError(f'link {name!r}: mesh {uri!r} is not there ({path})', reader.source)
+        path = _find_mesh(uri, folder, reader.source)
+        if path is None:
+            what = 'seen' if element.tag == 'visual' else 'touched'
+            warnings.append(f'link {name!r}: mesh {uri!r} is not there; it is not {what}')
+            return None
         return Mesh(path=str(path), scale=(x, y, z), uri=uri)
     if solid.tag == 'box':
         x, y, z = (_positive(reader, solid, 'size', value) for value in _size(reader, solid))
@@ -119,6 +145,21 @@ def _read_geometry(
         return Sphere(radius)
     length = _positive(reader, solid, 'length', reader.number(solid, 'length'))
     return Cylinder(radius, length) if solid.tag == 'cylinder' else Capsule(radius, length)
+
+
+def _find_mesh(uri: str, folder: Path | None, source: str) -> Path | None:
+    """Path of a mesh file; None where it is not there.
+
+    Raises:
+        PathOutsidePackage: a package address that leads out of its package.
+    """
+    try:
+        path = resolve_uri(uri, folder, source)
+    except PathOutsidePackage:
+        raise
+    except ModelError:
+        return None
+    return path if path.is_file() else None
 
 
 def _size(reader: XmlReader, box: Element) -> list[float]:
@@ -160,7 +201,7 @@ def parse_urdf(
         text: the URDF.
         source: name of it in messages.
         root: FREE for a floating base, FIXED for one that is bolted to the world; where None,
-            what the file says, and FREE where it says nothing.
+            what the file says, or the SRDF file beside it, else by the rule of `decide_base`.
         folder: folder that relative mesh files count from; the current one where None.
 
     Raises:
@@ -171,30 +212,53 @@ def parse_urdf(
     if robot.tag != 'robot':
         raise missing_value(f'<{robot.tag}>', '<robot>', source)
     colors = read_colors(reader)
+    warnings: list[str] = []
     links: dict[str, LinkDescription] = {}
     for element in robot.findall('link'):
         link = _read_link(reader, element)
         if link.name in links:
             raise duplicate_name('link', link.name, source)
-        link.shapes = read_shapes(reader, element, colors, folder)
+        link.shapes = read_shapes(reader, element, colors, folder, warnings)
         links[link.name] = link
-    _read_joints(reader, links)
-    _drop_negative_moments(links, source)
+    _read_joints(reader, links, warnings)
+    complete_inertias(links.values(), warnings)
     description = BodyDescription(
         robot.get('name', ''), list(links.values()), source=source, urdf=text
     )
-    _take_out_world(description)
+    description.warnings = warnings
+    says_base = _take_out_world(description)
     _read_ros2_control_joints(reader, description)
     extension = UrdfExtension(reader)
     extension.apply_to_links(description)
     devices = read_devices(reader, description)
     extension.apply_to_devices(description, devices)
     description.devices = list(devices.values())
-    if root is not None:
-        for link in description.links:
-            if link.parent is None:
-                link.joint_type = root
+    says_base = says_base or extension.says_root(description)
+    semantics = _read_semantics(description)
+    roots = [link for link in description.links if link.parent is None]
+    if root is not None or (semantics.root is not None and not says_base):
+        for link in roots:
+            link.joint_type = root or semantics.root or link.joint_type
+        description.base_reason = (
+            'it was asked for' if root else f'{Path(semantics.source).name} says so'
+        )
+    elif not says_base:
+        decide_base(description)
+    if any(link.joint_type is JointType.FREE for link in roots):
+        collide_as_seen(description.links, warnings)
     return description
+
+
+def _read_semantics(description: BodyDescription) -> Semantics:
+    """Take over the postures of the SRDF file beside a URDF file, if there is one."""
+    joints = [link.joint_name for link in description.links if link.joint_type.has_displacement]
+    others = [link.joint_name for link in description.links if link.parent is not None]
+    urdf = Path(description.source)
+    file = find_srdf(urdf, description.name) if urdf.suffix and urdf.is_file() else None
+    semantics = read_srdf(file, joints, others) if file is not None else Semantics()
+    description.postures |= semantics.postures
+    description.warnings += semantics.warnings
+    return semantics
 
 
 def _read_link(reader: XmlReader, element: Element) -> LinkDescription:
@@ -217,7 +281,9 @@ def _read_link(reader: XmlReader, element: Element) -> LinkDescription:
     return link
 
 
-def _read_joints(reader: XmlReader, links: dict[str, LinkDescription]) -> None:
+def _read_joints(
+    reader: XmlReader, links: dict[str, LinkDescription], warnings: list[str]
+) -> None:
     held: dict[str, str] = {}
     next_id = 0
     for element in reader.root.findall('joint'):
@@ -229,6 +295,10 @@ def _read_joints(reader: XmlReader, links: dict[str, LinkDescription]) -> None:
         link = links[child]
         _read_joint(reader, element, link)
         held[child] = link.joint_name
+    _drop_lost_mimics(links, warnings)
+    take_zero_for_unknown(links.values(), warnings)
+    for child in held:
+        link = links[child]
         if link.joint_type.has_displacement and link.mimic is None:
             link.joint_id = next_id
             next_id += 1
@@ -284,35 +354,35 @@ def _read_range(reader: XmlReader, joint: Element, limit: Element, link: LinkDes
     link.q_upper = reader.number(limit, 'upper', finite=False)
 
 
-def _drop_negative_moments(links: dict[str, LinkDescription], source: str) -> None:
-    """Take negative moments of inertia of links that are fixed to others for none.
-
-    They are slips in the values of covers and antennas, and nothing that moves hangs on them.
-    """
+def _drop_lost_mimics(links: dict[str, LinkDescription], warnings: list[str]) -> None:
+    """Let joints move by themselves that follow one which does not exist."""
+    moving = {link.joint_name for link in links.values() if link.joint_type.has_displacement}
+    lost: dict[str, list[str]] = {}
     for link in links.values():
-        if link.joint_type is not JointType.FIXED or not np.isfinite(link.inertia).all():
-            continue
-        moments, axes = np.linalg.eigh(link.inertia)
-        if moments[0] < -1e-9 * abs(moments[2]) - 1e-15:
-            logger.warning(
-                '%s: link %r has moments of inertia %s; negative ones are taken for 0',
-                source,
-                link.name,
-                moments.tolist(),
-            )
-            link.inertia = axes @ np.diag(np.maximum(moments, 0.0)) @ axes.T
+        if link.mimic is not None and link.mimic.joint not in moving:
+            lost.setdefault(link.mimic.joint, []).append(link.joint_name)
+            link.mimic = None
+    for joint, followers in lost.items():
+        listed = ', '.join(repr(name) for name in followers)
+        warnings.append(f'there is no joint {joint!r} to mimic: {listed} moves by itself')
 
 
-def _take_out_world(description: BodyDescription) -> None:
+def _take_out_world(description: BodyDescription) -> bool:
+    """Remove a root link that stands for the world; whether it says how the robot is held."""
     links = description.links
     world = next((link for link in links if link.name == WORLD and link.parent is None), None)
     children = [link for link in links if link.parent == WORLD]
-    if world is None or world.mass > 0.0 or len(children) != 1:
-        return
-    base = children[0]
-    if not base.joint_type.has_displacement:
+    if world is None or world.mass > 0.0:
+        return False
+    world.joint_type = JointType.FIXED
+    base = children[0] if len(children) == 1 else world
+    description.base_reason = f'the root link is {WORLD!r}'
+    if base is not world and not base.joint_type.has_displacement:
         base.parent = None
         links.remove(world)
+        kind = 'fixed' if base.joint_type is JointType.FIXED else 'floating'
+        description.base_reason += f', and the joint to {base.name!r} is {kind}'
+    return True
 
 
 def _read_ros2_control_joints(reader: XmlReader, description: BodyDescription) -> None:

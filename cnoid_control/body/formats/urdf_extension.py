@@ -85,6 +85,14 @@ class UrdfExtension:
     def _elements(self, tag: str) -> list[Element]:
         return self._reader.root.findall(f'{TAG}/{tag}')
 
+    def says_root(self, description: BodyDescription) -> bool:
+        """Whether it says how the root is held; puts it into `base_reason`."""
+        elements = self._elements('root')
+        if elements:
+            kind = {'free': 'floating'}.get(elements[-1].get('type', 'free'), 'fixed')
+            description.base_reason = f'its <{TAG}> element says {kind}'
+        return bool(elements)
+
     def apply_to_links(self, description: BodyDescription) -> None:
         """Complete the links: root, joint ids, rotors, surfaces.
 

@@ -7,7 +7,7 @@ import time
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from cnoid_control.body import Body, JointType
+from cnoid_control.body import Body
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.messages.cdr import CdrCursor
 from cnoid_control.messages.exceptions import MalformedMessage
@@ -15,8 +15,8 @@ from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.robot.joint_states import why_silent
-from cnoid_control.runtime.build import make_robot, place_robot
 from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.defaults import BASES, make_robot, place_robot
 
 LATCHED_QOS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
@@ -70,14 +70,13 @@ def find_robot(node: Node, config: RunConfig, parameters: NodeParameters) -> Bod
     text = parameters.robot_description
     source = 'parameter robot_description'
     if not text and (robot.model or robot.models):
-        return make_robot(robot, config.folder)
+        return make_robot(robot, config.folder, config.time_step)
     if not text:
         source = f'topic {parameters.robot_description_topic}'
         node.get_logger().info(f'waiting for {source}')
         text = wait_for_robot_description(
             node, parameters.robot_description_topic, parameters.robot_description_timeout
         )
-    root = JointType(robot.root) if robot.root else None
-    body = Body(parse_urdf(text, source, root, config.folder), robot.name)
-    place_robot(body, robot)
+    body = Body(parse_urdf(text, source, BASES[robot.base], config.folder), robot.name)
+    place_robot(body, robot, config.time_step)
     return body

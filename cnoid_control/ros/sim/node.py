@@ -65,8 +65,8 @@ from cnoid_control.ros.sim.state import (
     StatePublishers,
 )
 from cnoid_control.ros.transport import avoid_shared_memory
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import parse_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.realtime import GcPause, request_realtime
 
 # Time between looks for a signal that ends the process [s].
@@ -104,7 +104,7 @@ class MujocoNode(Node):
         self.parameters = parse_parameters(SimulationParameters, own)
         run = {key: value for key, value in values.items() if key not in NODE_KEYS}
         config = parse_config(run, 'cnoid_control_mujoco', config_folder(values))
-        self.body = make_robot(config.parameters.robot, config.folder)
+        self.body = make_robot(config.parameters.robot, config.folder, config.time_step)
         physics = config.hardware.get('mujoco', MujocoParameters())
         self.hardware = MujocoHardware(self.body, physics, config.time_step)
         self._devices = served_devices(self.body, config.parameters.devices)

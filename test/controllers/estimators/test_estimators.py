@@ -28,8 +28,8 @@ from cnoid_control.controllers.estimators.base_estimator import (
 from cnoid_control.controllers.estimators.estimator import EncoderParameters, EstimatorError
 from cnoid_control.controllers.estimators.momentum_observer import MomentumObserverParameters
 from cnoid_control.plugin import ControllerIO
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.exceptions import NoControllerLeft
 
 

@@ -10,9 +10,10 @@ import pytest
 from fake_hardware import FakeHardware, fake_loop, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
-from cnoid_control.runtime.build import fallback_maker, make_robot
+from cnoid_control.runtime.build import fallback_maker
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.managed_controller import ManagedController

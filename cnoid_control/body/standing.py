@@ -1,0 +1,41 @@
+"""What a robot stands on."""
+
+from __future__ import annotations
+
+from cnoid_control.body.body import Body
+from cnoid_control.body.link import Link
+from cnoid_control.body.solids import lowest_points
+
+# What is within this of the lowest point touches the ground: share of the height, and least [m].
+TOUCH_SHARE, TOUCH_LEAST = 0.03, 0.005
+
+
+def is_moving(link: Link | None) -> bool:
+    """Whether a joint moves a link with respect to the root."""
+    while link is not None and link.parent is not None:
+        if link.joint_type.has_displacement:
+            return True
+        link = link.parent
+    return False
+
+
+def touching_links(body: Body) -> list[Link]:
+    """Links that touch the ground, where the robot is put down on it."""
+    lowest = lowest_points(body.links)
+    if not lowest:
+        return []
+    heights = [point[2] for point in lowest.values()]
+    ground = min(heights)
+    tops = max(heights + [float(link.p[2]) for link in body.links])
+    near = ground + max(TOUCH_SHARE * (tops - ground), TOUCH_LEAST)
+    return [link for link in body.links if link.name in lowest and lowest[link.name][2] <= near]
+
+
+def ancestors(link: Link) -> list[Link]:
+    """The link and what carries it, up to the root."""
+    found: list[Link] = []
+    above: Link | None = link
+    while above is not None:
+        found.append(above)
+        above = above.parent
+    return found
