@@ -15,6 +15,7 @@ from cnoid_control.body.description import (
     Capsule,
     Cone,
     Cylinder,
+    Ellipsoid,
     Geometry,
     LinkDescription,
     Mesh,
@@ -65,6 +66,8 @@ def _solid_corners(solid: Geometry) -> Corners | None:
         end = np.array([0.0, 0.0, half])
         top = end[None] if isinstance(solid, Cone) else rim + end
         return Corners(np.concatenate([rim - end, top]), 0.0)
+    if isinstance(solid, Ellipsoid):
+        return Corners(_sphere() * solid.radii, 0.0)
     if isinstance(solid, Mesh):
         if solid.path:
             vertices = _file_vertices(solid.path)
@@ -72,6 +75,15 @@ def _solid_corners(solid: Geometry) -> Corners | None:
             vertices = np.array(solid.vertices, dtype=float).reshape(-1, 3)
         return Corners(vertices * solid.scale, 0.0) if len(vertices) else None
     return None
+
+
+def _sphere() -> np.ndarray:
+    """Points on a sphere of radius 1, its six ends included, shape (n, 3)."""
+    rim = _circle(1.0)
+    rings = [
+        rim * np.cos(up) + [0.0, 0.0, np.sin(up)] for up in np.linspace(-1, 1, 17) * np.pi / 2
+    ]
+    return np.concatenate(rings)
 
 
 def _circle(radius: float) -> np.ndarray:

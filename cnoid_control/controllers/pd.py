@@ -25,8 +25,8 @@ class PDParameters:
 
     kp: float | list[float] = parameter(
         [],
-        "position gain, for all joints or one per joint; where empty, the model's own, else by the "
-        'inertia and the effort limit of each joint',
+        "position gain, for all joints or one per joint; where empty, the model's own, else by "
+        'the inertia and the effort limit of each joint',
         unit='N m/rad or N/m',
         minimum=0.0,
     )

@@ -23,7 +23,7 @@ from cnoid_control.body.solids import lowest_points, reach
 from cnoid_control.body.standing import is_moving
 from cnoid_control.catalog import find_model
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.parameters import ParameterError, not_allowed
+from cnoid_control.parameters import FileName, ParameterError, not_allowed
 from cnoid_control.plugin.joint_values import posture_of
 from cnoid_control.runtime.config import (
     ROS_KEYS,
@@ -162,7 +162,7 @@ def robot_of_model(model: str | Path) -> Body:
     Raises:
         CnoidControlError: there is no such model, or it cannot be used.
     """
-    return make_robot(RobotParameters(model=str(model)))
+    return make_robot(RobotParameters(model=FileName(model)))
 
 
 def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) -> None:

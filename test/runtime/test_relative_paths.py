@@ -36,7 +36,7 @@ class Follow(TrajectoryController): pass
 YAML = """
 /**:
   ros__parameters:
-    robot: {model: models/arm.urdf, root: fixed}
+    robot: {model: models/arm.urdf, base: fixed}
     rate: 100.0
     controller: code/mine.py:Follow
     follow: {file: motions/way.txt, finish: true}

@@ -89,7 +89,7 @@ def config_of(folder: Path, controller: str, options: dict | None = None, **more
     name = controller.rpartition(':')[2] or controller
     section = {name.lower(): options} if options else {}
     values = {
-        'robot': {'model': 'arm.urdf', 'root': 'fixed'},
+        'robot': {'model': 'arm.urdf', 'base': 'fixed'},
         'rate': 200.0,
         'controller': controller,
         'hardware': {'mujoco': {'floor': False, 'gravity': 0.0, 'time_step': 0.001}},
@@ -227,6 +227,6 @@ def test_posture_of_the_part_is_that_of_the_robot(folder: Path) -> None:
         "    return LambdaController(lambda t: {'qcmd': q}, ['t'])\n"
     )
     config = config_of(
-        folder, 'here.py:stay', robot={'model': 'arm.urdf', 'root': 'fixed', 'posture': [0.7]}
+        folder, 'here.py:stay', robot={'model': 'arm.urdf', 'base': 'fixed', 'posture': [0.7]}
     )
     np.testing.assert_allclose(angle_after(config), 0.7, atol=2e-3)
