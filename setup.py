@@ -10,6 +10,12 @@ NAME = 'cnoid_control'
 
 # The shipped controllers: entry-point name = module:Class. Other packages use the same group.
 CONTROLLERS: list[str] = [
+    'car = cnoid_control.controllers.vehicles.car:CarController',
+    'conveyor = cnoid_control.controllers.vehicles.conveyor:ConveyorController',
+    (
+        'differential_drive = '
+        'cnoid_control.controllers.vehicles.differential:DifferentialDriveController'
+    ),
     'light_camera = cnoid_control.controllers.samples.light_camera:LightCameraController',
     'link_force = cnoid_control.controllers.samples.circle:LinkForceController',
     'link_position = cnoid_control.controllers.samples.circle:LinkPositionController',
@@ -24,6 +30,7 @@ CONTROLLERS: list[str] = [
     'sr1_walk = cnoid_control.controllers.sr1.walk:SR1WalkPatternController',
     'state_machine = cnoid_control.controllers.composition.state_machine:ConfiguredStateMachine',
     'sub_controllers = cnoid_control.controllers.samples.sub_controllers:SubControllersController',
+    ('tank_joystick_light = cnoid_control.controllers.vehicles.tank:TankJoystickLightController'),
     'tasks = cnoid_control.controllers.tasks.controller:TasksController',
     'trajectory = cnoid_control.controllers.trajectory:TrajectoryController',
 ]

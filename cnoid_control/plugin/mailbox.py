@@ -59,6 +59,19 @@ class Pose(Message):
 
 
 @dataclass(frozen=True)
+class Joy(Message):
+    """State of a joystick; a message says all of it.
+
+    Attributes:
+        axes: positions of the sticks in [-1, 1], left and up positive, shape (axes,).
+        buttons: 1 for each button that is pressed, 0 for the others.
+    """
+
+    axes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    buttons: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class JointValues(Message):
     """Values of joints by name [rad, rad/s, N m] or [m, m/s, N]; an empty array says nothing."""
 

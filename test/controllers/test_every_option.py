@@ -51,6 +51,16 @@ class Case:
 
 GAINS = {'kp', 'ki', 'kd'}
 COMPOSED = {'actuators': 'controller'}
+SIDES = {
+    'left_wheel_names': ['left_track'],
+    'right_wheel_names': ['right_track'],
+    'joystick': {
+        'source': 'script',
+        'script': {'all': {'axes': [0.5, 0.5, 0.5, 0.5, 0.5], 'buttons': [5]}},
+    },
+}
+SPEEDS = {'linear_speed', 'angular_speed', 'linear_acceleration', 'angular_acceleration'}
+DRIVEN = SPEEDS | {'timeout', 'wheel_separation_multiplier'}
 CASES = {
     'pd': Case(
         'pd',
@@ -69,6 +79,29 @@ CASES = {
             'gravity_compensation': ['joint2'],
         },
     ),
+    'tank_joystick_light': Case(
+        'tank_joystick_light',
+        'tank',
+        SIDES | {'switches': {'Light': 0}, 'turret': {'joints': ['turret_yaw', 'turret_pitch']}},
+        DRIVEN | {'narrow_button', 'wide_button', 'beam_speed', 'turret.speed'},
+        {'linear_acceleration': 0.5, 'angular_acceleration': 0.5},
+    ),
+    'differential_drive': Case(
+        'differential_drive',
+        'crawler',
+        SIDES | {'stick_joints': {'joints': ['left_flipper'], 'axes': [4], 'mode': 'position'}},
+        DRIVEN | {'stick_joints.speed'},
+    ),
+    'car': Case(
+        'car',
+        'car',
+        {
+            'steering': ['left_steering', 'right_steering'],
+            'driven': ['rear_left_wheel', 'rear_right_wheel'],
+        },
+        SPEEDS | {'timeout', 'curvature'},
+    ),
+    'conveyor': Case('conveyor', 'conveyor', {}, {'speed', 'acceleration'}),
     'pendulum': Case('pendulum', 'pendulum', {}, {'kp', 'kd', 'goal'}),
     'spring': Case('spring', 'spring', {}, {'stiffness', 'damping'}),
     'link_force': Case('link_force', 'link_force', {}, {'frequency', 'gravity'}),

@@ -14,6 +14,7 @@ from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.plugin.mailbox import (
     JointTrajectory,
     JointValues,
+    Joy,
     Mailbox,
     Message,
     Pose,
@@ -34,9 +35,10 @@ class MailboxBridge:
     `open` and `close` may be called from any thread.
 
     A number arrives as std_msgs/Float64, a twist as geometry_msgs/TwistStamped, a pose as
-    geometry_msgs/PoseStamped, joint values as sensor_msgs/JointState, a trajectory as
-    trajectory_msgs/JointTrajectory, a trigger as a call of std_srvs/Trigger; goals to be followed
-    as joint_trajectory_controller takes them. Mailboxes of other kinds are left to others.
+    geometry_msgs/PoseStamped, joint values as sensor_msgs/JointState, a joystick as
+    sensor_msgs/Joy, a trajectory as trajectory_msgs/JointTrajectory, a trigger as a call of
+    std_srvs/Trigger; goals to be followed as joint_trajectory_controller takes them. Mailboxes of
+    other kinds are left to others.
     """
 
     def __init__(self, node: Node) -> None:
@@ -149,6 +151,14 @@ def _pose(message: Any) -> Message:
     return Pose(stamp=_seconds(message.header.stamp), frame=message.header.frame_id, T=T)
 
 
+def _joy(message: Any) -> Message:
+    return Joy(
+        stamp=_seconds(message.header.stamp),
+        axes=_finite(np.array(message.axes, dtype=float), 'position of the sticks'),
+        buttons=tuple(int(button) for button in message.buttons),
+    )
+
+
 def _joint_values(message: Any) -> Message:
     arrays = {
         name: _finite(np.array(getattr(message, name), dtype=float), name)
@@ -190,5 +200,6 @@ CONVERTERS: dict[type, tuple[str, Callable[[Any], Message]]] = {
     Twist: ('geometry_msgs/msg/TwistStamped', _twist),
     Pose: ('geometry_msgs/msg/PoseStamped', _pose),
     JointValues: ('sensor_msgs/msg/JointState', _joint_values),
+    Joy: ('sensor_msgs/msg/Joy', _joy),
     JointTrajectory: ('trajectory_msgs/msg/JointTrajectory', _trajectory),
 }

@@ -1,0 +1,207 @@
+"""A joystick for controllers: messages, a script, a keyboard or a gamepad of this computer."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from cnoid_control.parameters import ParameterError, parameter
+from cnoid_control.plugin import ControllerIO
+from cnoid_control.plugin.mailbox import Joy
+
+SOURCES = ('messages', 'script', 'keyboard', 'gamepad')
+
+
+@dataclass
+class ScriptStage:
+    """Sticks and buttons from a time on, until the next stage of the script."""
+
+    at: float = parameter(0.0, 'when it begins', unit='s', minimum=0.0, read_only=True)
+    axes: list[float] = parameter(
+        [], 'positions of the sticks', minimum=-1.0, maximum=1.0, read_only=True
+    )
+    buttons: list[int] = parameter([], 'numbers of the pressed buttons', minimum=0, read_only=True)
+
+
+@dataclass
+class JoystickParameters:
+    """Where the positions of a joystick come from.
+
+    The sticks are counted as the ROS package joy has it for most gamepads: axis 0 is the left
+    stick to the left, 1 the left stick up, 3 the right stick to the left, 4 the right stick up.
+    """
+
+    source: str = parameter(
+        'messages',
+        'messages: the topic; script: the stages below; keyboard: of the terminal; gamepad: of '
+        'this computer. A message takes over from any of them',
+        choices=SOURCES,
+        read_only=True,
+    )
+    topic: str = parameter('joy', 'ROS topic of the messages (sensor_msgs/Joy)', read_only=True)
+    device: str = parameter('/dev/input/js0', 'file of the gamepad', read_only=True)
+    timeout: float = parameter(
+        0.5, 'time for which a message or a key counts', unit='s', minimum=0.0, read_only=True
+    )
+    dead_zone: float = parameter(
+        0.15,
+        'position below which a stick counts as released',
+        minimum=0.0,
+        maximum=0.99,
+        read_only=True,
+    )
+    script: dict[str, ScriptStage] = parameter(
+        {}, 'stages of the source script, by name', read_only=True
+    )
+
+
+@dataclass
+class SticksAndButtons:
+    """Positions of all sticks and buttons at one time; what does not exist is at rest."""
+
+    axes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    buttons: frozenset[int] = frozenset()
+
+
+RELEASED = SticksAndButtons()
+
+
+class JoystickSource(abc.ABC):
+    """Something that knows how sticks and buttons stand."""
+
+    @abc.abstractmethod
+    def read(self, time: float) -> SticksAndButtons:
+        """Sticks and buttons at a time of the run [s]; never waits."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Give back what was opened."""
+
+
+class Released(JoystickSource):
+    """Nobody touches the joystick."""
+
+    def read(self, time: float) -> SticksAndButtons:
+        """Everything at rest."""
+        return RELEASED
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+class Script(JoystickSource):
+    """Stages one after the other."""
+
+    def __init__(self, stages: dict[str, ScriptStage], key: str) -> None:
+        """Order the stages.
+
+        Raises:
+            ParameterError: there is none, or two begin at the same time.
+        """
+        if not stages:
+            raise ParameterError(key, 'a script needs at least one stage')
+        names = sorted(stages, key=lambda name: stages[name].at)
+        for name, other in pairwise(names):
+            if stages[name].at == stages[other].at:
+                raise ParameterError(
+                    f'{key}.{other}.at', f'{stages[name].at} s is when {name!r} begins already'
+                )
+        self._stages = [
+            (
+                stages[name].at,
+                SticksAndButtons(np.array(stages[name].axes), frozenset(stages[name].buttons)),
+            )
+            for name in names
+        ]
+
+    def read(self, time: float) -> SticksAndButtons:
+        """Sticks and buttons of the last stage that has begun."""
+        # A tick that begins a rounding error before the stage belongs to it.
+        begun = [state for at, state in self._stages if at <= time + 1e-9]
+        return begun[-1] if begun else RELEASED
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+class Joystick:
+    """Sticks and buttons, refreshed once a tick.
+
+    A message that comes through the mailbox takes over from the source for good; sticks and
+    buttons are released when no message has come for the time-out.
+
+    Attributes:
+        state: how sticks and buttons stand in this tick.
+    """
+
+    def __init__(self, io: ControllerIO, parameters: JoystickParameters, key: str) -> None:
+        """Open the source.
+
+        Args:
+            io: the controller's io, in initialize().
+            parameters: options.
+            key: key of the options, for messages.
+
+        Raises:
+            ParameterError: the source cannot be used; the message says why.
+        """
+        self._io = io
+        self._parameters = parameters
+        self._messages = io.mailbox('joy', Joy, parameters.topic)
+        self._valid_until = float('-inf')
+        self._source = _open_source(parameters, key)
+        self._before: frozenset[int] = frozenset()
+        self.state = RELEASED
+
+    def read(self) -> None:
+        """Refresh sticks and buttons; called once at the start of a tick."""
+        time = self._io.current_time
+        self._before = self.state.buttons
+        message = self._messages.take_latest()
+        if message is not None:
+            self._source.close()
+            self._source = Released()
+            pressed = frozenset(i for i, button in enumerate(message.buttons) if button)
+            self.state = SticksAndButtons(np.clip(message.axes, -1.0, 1.0), pressed)
+            self._valid_until = time + self._parameters.timeout
+        elif time > self._valid_until:
+            self.state = self._source.read(time)
+
+    def axis(self, index: int) -> float:
+        """Position of a stick in [-1, 1]; 0 in the dead zone and for a stick that is not there."""
+        position = float(self.state.axes[index]) if index < len(self.state.axes) else 0.0
+        return position if abs(position) >= self._parameters.dead_zone else 0.0
+
+    def is_down(self, button: int) -> bool:
+        """Whether a button is held."""
+        return button in self.state.buttons
+
+    def was_pressed(self, button: int) -> bool:
+        """Whether a button went down in this tick."""
+        return button in self.state.buttons and button not in self._before
+
+    def close(self) -> None:
+        """Give back the keyboard or the gamepad."""
+        self._source.close()
+
+
+def _open_source(parameters: JoystickParameters, key: str) -> JoystickSource:
+    if parameters.source == 'script':
+        return Script(parameters.script, f'{key}.script')
+    try:
+        if parameters.source == 'keyboard':
+            from cnoid_control.controllers.vehicles.keyboard import Keyboard
+
+            return Keyboard(parameters.timeout)
+        if parameters.source == 'gamepad':
+            from cnoid_control.controllers.vehicles.gamepad import Gamepad
+
+            return Gamepad(parameters.device)
+    except OSError as error:
+        raise ParameterError(
+            f'{key}.source', f'the {parameters.source} cannot be read: {error}'
+        ) from error
+    return Released()
