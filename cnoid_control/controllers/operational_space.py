@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.controllers.tasks.config import TasksParameters
 from cnoid_control.controllers.tasks.constraints import (
     JointAccelerationConstraint,
     JointPositionConstraint,
@@ -15,6 +14,7 @@ from cnoid_control.controllers.tasks.constraints import (
 )
 from cnoid_control.controllers.tasks.controller import TasksController
 from cnoid_control.controllers.tasks.exceptions import TaskError
+from cnoid_control.controllers.tasks.parameters import TasksParameters
 from cnoid_control.controllers.tasks.task_solver import TaskSolver
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -17,9 +17,6 @@ from cnoid_control.parameters import (
     unknown_option,
     wrong_type,
 )
-
-if TYPE_CHECKING:
-    from cnoid_control.plugin.simple_controller import SimpleController
 
 
 def split_options(text: str) -> list[str]:
@@ -80,13 +77,31 @@ _Dumper.add_multi_representer(str, _represent_text)
 _Dumper.add_multi_representer(Path, _represent_text)
 
 
+class Configurable(Protocol):
+    """An object whose class has options in `Parameters`, as controllers and tasks have."""
+
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow options that change while running."""
+
+
+def default_options(kind: type[Any]) -> Any:
+    """Instance of a class's `Parameters`; None where it has none, or where one must be given."""
+    schema = kind.Parameters
+    if schema is None or any(
+        item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+        for item in dataclasses.fields(schema)
+    ):
+        return None
+    return schema()
+
+
 def check_options(
     name: str,
-    controller: type[SimpleController],
+    controller: type[Any],
     options: str | Mapping[str, Any],
     folder: Path | None = None,
 ) -> Any:
-    """Check options against the controller's `Parameters`.
+    """Check options against the `Parameters` of a controller, or of another class with options.
 
     A controller that declares none may still read an option string by itself, as in Choreonoid.
 
@@ -121,7 +136,7 @@ def check_options(
         raise CnoidControlError(f'{name}: {error}') from error
 
 
-def change_options(name: str, controller: SimpleController, old: Any, new: Any) -> None:
+def change_options(name: str, controller: Configurable, old: Any, new: Any) -> None:
     """Have a running controller follow changed options, or refuse the change by name.
 
     A change is refused where the option is read-only, where the class does not say by overriding
@@ -160,7 +175,7 @@ def change_options(name: str, controller: SimpleController, old: Any, new: Any) 
         raise ParameterError(f'{name}.{error.key}', error.reason) from error
 
 
-def _followed_options(controller: type[SimpleController]) -> set[str]:
+def _followed_options(controller: type[Any]) -> set[str]:
     """Options of the class whose `update_parameters` is in force; none for the base class."""
     owner = next(cls for cls in controller.__mro__ if 'update_parameters' in vars(cls))
     schema = getattr(owner, 'Parameters', None)

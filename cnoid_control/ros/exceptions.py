@@ -79,12 +79,12 @@ class MissingInterfaces(RobotError):
 
 
 class FilePluginRefused(RosError):
-    """A controller of a file that was to be swapped in without that being allowed."""
+    """A class of a file that was to be loaded while running without that being allowed."""
 
-    def __init__(self, controller: str) -> None:
-        """Name the controller and what would allow it."""
+    def __init__(self, key: str, name: str) -> None:
+        """Name the parameter, the file and what would allow it."""
         super().__init__(
-            f'controller: {controller!r} is a file, and files are not loaded while the node is '
+            f'{key}: {name!r} is a file, and files are not loaded while the node is '
             'configured unless it was started with allow_file_plugins:=true'
         )
 

@@ -283,9 +283,25 @@ TASK_CASES |= {
     )
     for kind in INTERPOLATOR_TYPES
 }
+TASK_CASES |= {
+    f'{kind} interpolator of joints': tasks_case(
+        'joint_position', interpolator=kind, only=('tasks.it.interpolator',)
+    )
+    for kind in INTERPOLATOR_TYPES
+}
 CASES['operational_space'] = tasks_case('body_position', controller='operational_space')
 CASES['tasks'] = tasks_case('joint_position')
 CONSTRAINT_CASES = {f'{kind} constraint': constraint_case(kind) for kind in CONSTRAINT_TYPES}
+for kind in LIMITS:
+    part = constraint_case(kind)
+    top = {'type': 'joint_velocity', 'joint_group': 'all', 'maximum': 3.0}
+    part.options['constraints']['top'] = top
+    part.options['constraints']['it']['parent'] = 'top'
+    CONSTRAINT_CASES[f'{kind} subconstraint'] = part
+bundle = constraint_case('joint_velocity')
+bundle.options['configurations'] = {'it': {'tasks': ['hand'], 'constraints': ['it']}}
+bundle.followed, bundle.only = {'configurations.it.enabled'}, ('configurations.it.',)
+CONSTRAINT_CASES['bundle'] = bundle
 
 
 # --- the options of a controller ---------------------------------------------------------------

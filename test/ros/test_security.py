@@ -99,13 +99,20 @@ def test_files_are_not_loaded_while_running(
 ) -> None:
     """A swap to a controller of a file is refused unless the node was started to allow it."""
     config = write_config(tmp_path)
-    config.write_text(config.read_text().replace('allow_file_plugins: true', ''))
+    text = config.read_text().replace('allow_file_plugins: true', '')
+    waiting = '    tasks: {joint_group: all, solver: qp}\n    hardware:'
+    config.write_text(text.replace('    hardware:', waiting))
     rig = NodeRig(ros_node, spin_until, start_process, config)
     rig.start_robot()
     rig.start_node()
     rig.wait_for_state('active')
     success, reason = rig.set(controller=f'{CONTROLLERS}:Other')
     assert not success
+    assert 'allow_file_plugins' in reason
+    # Nor by an option of a controller that could be swapped in afterwards.
+    success, reason = rig.set(tasks__solver=f'{CONTROLLERS}:Other')
+    assert not success
+    assert 'tasks.solver' in reason
     assert 'allow_file_plugins' in reason
     success, reason = rig.set(allow_file_plugins=True)
     assert not success

@@ -57,7 +57,10 @@ class Constraint(Element):
         Raises:
             TaskError: the constraint gives none.
         """
-        raw = self.compute_scaling_factor(kinematics, velocity)
+        asked = velocity.view()
+        # Who changed it would change what is commanded.
+        asked.flags.writeable = False
+        raw = self.compute_scaling_factor(kinematics, asked)
         # Written so that NaN, which compares false with everything, is refused too.
         if not isinstance(raw, (int, float, np.number)) or not (raw <= 0.0 or raw > 0.0):
             raise TaskError(f'constraint {self.name!r}: a scaling factor expected, got {raw!r}')
@@ -181,16 +184,18 @@ class RowConstraint(BoundConstraint):
 
 def is_kept_exactly(constraint: Constraint) -> bool:
     """Whether the bounds of a constraint can be rows of a quadratic program."""
+    # Of the object, not of its class: one of its own may have been put there.
+    values = getattr(getattr(constraint, 'values', None), '__func__', None)
     if isinstance(constraint, JointConstraint):
-        return type(constraint).values is JointConstraint.values
-    return isinstance(constraint, RowConstraint) and (
-        type(constraint).values is RowConstraint.values
-    )
+        return values is JointConstraint.values
+    return isinstance(constraint, RowConstraint) and values is RowConstraint.values
 
 
 def is_scaled(constraint: Constraint) -> bool:
     """Whether a constraint says something by its factor that its bounds do not say."""
-    own = type(constraint).compute_scaling_factor is not BoundConstraint.compute_scaling_factor
+    factor = getattr(constraint.compute_scaling_factor, '__func__', None)
+    whole = getattr(constraint.compute, '__func__', None)
+    own = factor is not BoundConstraint.compute_scaling_factor or whole is not Constraint.compute
     return own or not is_kept_exactly(constraint)
 
 

@@ -10,19 +10,20 @@ import pinocchio as pin
 from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.body.kinematic_tree import ROOT_NV
 from cnoid_control.controllers.drive.laws import spread
-from cnoid_control.controllers.tasks.config import (
-    TaskFactory,
-    TasksParameters,
+from cnoid_control.controllers.tasks.config import TaskFactory
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.option_checks import (
     check_constraint_change,
     check_task_change,
 )
-from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.parameters import TasksParameters
 from cnoid_control.controllers.tasks.solver import ControllerResult
 from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
 from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
 from cnoid_control.parameters import ParameterError, refuse_other_names
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
+from cnoid_control.plugin.options import change_options, check_options
 
 # A contact torque of 1 N m is as dear as a force of this many N: feet are about 10 cm long.
 TORQUE_COST = 20.0
@@ -99,7 +100,7 @@ class TasksController(SimpleController):
     def configure(self, config: ControllerConfig) -> bool:
         """Build everything once, so that a mistake in the configuration is told early."""
         parameters: TasksParameters = config.parameters
-        factory = TaskFactory(config.body.clone(), parameters.groups)
+        factory = TaskFactory(config.body.clone(), parameters.groups, config.folder)
         for task in factory.make_controller(parameters, 1e-3).all_tasks():
             make_motion(task, parameters.tasks[task.name].motion)
         return True
@@ -109,7 +110,7 @@ class TasksController(SimpleController):
         self.io, self.body, self.dt = io, io.body, io.time_step
         self.parameters: TasksParameters = io.parameters
         self.model = io.body.clone()
-        self.factory = TaskFactory(self.model, self.parameters.groups)
+        self.factory = TaskFactory(self.model, self.parameters.groups, io.folder)
         self.tasks = self.factory.make_controller(self.parameters, self.dt)
         self._measured = self.parameters.state == 'measured'
         self._output = self.parameters.output
@@ -131,7 +132,8 @@ class TasksController(SimpleController):
             motion = make_motion(task, part.motion)
             if motion is not None:
                 self._motions.append(motion)
-            if task.target is not None:
+            # Messages would be overwritten by a motion: there is no mailbox for them then.
+            if task.target is not None and motion is None:
                 self._inputs.append(make_input(io, task, part, self.factory))
         self._slots = self.tasks.kinematics.joint_slots
         self._ticks = 0
@@ -150,7 +152,7 @@ class TasksController(SimpleController):
         before = self.model.joint_arrays['dq'].copy()
         result = self.tasks.compute()
         if result is ControllerResult.NO_SOLUTION:
-            self.tasks.velocity = self.tasks.velocity * max(0.0, 1.0 - self.dt / BRAKE_TIME)
+            self.tasks.slow_down(self.dt / BRAKE_TIME)
         self._command(before)
         if self._ticks % max(1, round(REPORT_PERIOD / self.dt)) == 0:
             self._explain(result)
@@ -203,7 +205,7 @@ class TasksController(SimpleController):
     def _check_change(self, old: TasksParameters, new: TasksParameters) -> None:
         """Refuse what would be ignored."""
         if new.solver != 'qp' and old.damping != new.damping:
-            raise ParameterError('damping', "it has no effect with the 'sum' solver")
+            raise ParameterError('damping', f'it has no effect with the {new.solver!r} solver')
         size = self.body.num_joints
         for name in ('pgain', 'dgain'):
             gain = getattr(new, name)
@@ -212,10 +214,12 @@ class TasksController(SimpleController):
             spread(name, gain, size)
         refuse_other_names('tasks', old.tasks, new.tasks)
         refuse_other_names('constraints', old.constraints, new.constraints)
+        refuse_other_names('configurations', old.configurations, new.configurations)
+        solver = self.tasks.solver
         for task in self.tasks.all_tasks():
             if task.name in new.tasks:
                 parts = old.tasks[task.name], new.tasks[task.name]
-                check_task_change(f'tasks.{task.name}', task, new.solver, *parts)
+                check_task_change(f'tasks.{task.name}', task, solver, *parts)
         for constraint in self.tasks.all_constraints():
             if constraint.name in new.constraints:
                 limits = old.constraints[constraint.name], new.constraints[constraint.name]
@@ -224,7 +228,8 @@ class TasksController(SimpleController):
     def _change(self, old: TasksParameters, new: TasksParameters) -> None:
         """Apply what has changed."""
         if old.damping != new.damping:
-            self.tasks.solver.damping = new.damping
+            self.tasks.solver.damping = new.damping  # type: ignore[attr-defined]
+        self._change_solver(new)
         for task in self.tasks.all_tasks():
             part = new.tasks.get(task.name)
             if part is not None and part != old.tasks[task.name]:
@@ -234,7 +239,18 @@ class TasksController(SimpleController):
         for constraint in self.tasks.all_constraints():
             limit = new.constraints.get(constraint.name)
             if limit is not None and limit != old.constraints[constraint.name]:
-                self.factory.apply_constraint(constraint, limit)
+                self.factory.update_constraint(constraint, old.constraints[constraint.name], limit)
+        for name, bundle in new.configurations.items():
+            own = self.tasks.configurations[name]
+            if own.is_enabled != bundle.enabled:
+                own.enable() if bundle.enabled else own.disable()
+
+    def _change_solver(self, new: TasksParameters) -> None:
+        """Have the solver follow other options of its class, or refuse them by name."""
+        solver = self.tasks.solver
+        changed = check_options('solver_options', type(solver), new.solver_options, self.io.folder)
+        change_options('solver_options', solver, solver.parameters, changed)
+        solver.parameters = changed
 
     def _set_gains(self) -> None:
         self._torques.pgain = np.asarray(self.parameters.pgain, dtype=float)
@@ -254,10 +270,9 @@ class TasksController(SimpleController):
         for name in self.tasks.constraints:
             held = sum(item.constraint.name == name for item in limits)
             self.io.log(f'limited_by.{name}', float(held))
-        for task in self.tasks.all_tasks():
-            if task.is_enabled:
-                self.io.log(f'{task.name}.error', task.error)
-                report[f'{task.name}.error'] = float(np.linalg.norm(task.error))
+        for task in self.tasks.active_tasks:
+            self.io.log(f'{task.name}.error', task.error)
+            report[f'{task.name}.error'] = float(np.linalg.norm(task.error))
         self._report = report
 
     def report(self) -> dict[str, Any]:

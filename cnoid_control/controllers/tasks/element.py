@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cnoid_control.controllers.tasks.exceptions import (
     TaskError,
@@ -12,25 +11,32 @@ from cnoid_control.controllers.tasks.exceptions import (
     foreign_task,
     unknown_task,
 )
+from cnoid_control.controllers.tasks.strict import Strict
+from cnoid_control.plugin.options import default_options
 
 if TYPE_CHECKING:
-    from cnoid_control.controllers.tasks.task_solver import TaskSolver
+    from cnoid_control.controllers.tasks.task_solver import Configuration, TaskSolver
 
 ElementT = TypeVar('ElementT', bound='Element')
 
 
-class Element(abc.ABC):
+class Element(Strict):
     """A named part of a controller that can be switched off and can have parts of its own.
 
-    Parts are visited only while the whole is enabled; each has its own switch besides.
+    Parts are visited only while the whole is enabled; each has its own switch besides. What is in
+    bundles is visited only while one of these is enabled.
 
     Attributes:
+        Parameters: dataclass of the options that a class has of its own; None for none.
+        parameters: its options, an instance of `Parameters`; None where one must be given.
         name: name, unique where it was added.
         controller: controller that it belongs to; None before it was added.
         parent: task or constraint that it is a part of; None for none.
         parts: subtasks or subconstraints by name.
+        configurations: bundles that it is in.
     """
 
+    Parameters: ClassVar[type | None] = None
     element_kind: ClassVar[str]
     family: ClassVar[str]
 
@@ -40,6 +46,8 @@ class Element(abc.ABC):
         self.controller: TaskSolver | None = None
         self.parent: Element | None = None
         self.parts: dict[str, Element] = {}
+        self.parameters: Any = default_options(type(self))
+        self.configurations: list[Configuration] = []
         self._enabled = True
         # Set whenever the element should start anew from the state of now.
         self.restart = True
@@ -61,6 +69,22 @@ class Element(abc.ABC):
         """Switch it, and with it all its parts, off."""
         self._enabled = False
         self._changed()
+
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow options of one's own that change while running, as those of a controller.
+
+        To override this is to say that they are followed: because the element reads `parameters`
+        in every tick, or because the override applies them. Else every change is refused.
+
+        Args:
+            old: the options in force, an instance of `Parameters`.
+            new: what they are to be, checked; `parameters` from when this has returned.
+        """
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether no bundle keeps it off."""
+        return not self.configurations or any(one.is_enabled for one in self.configurations)
 
     def add_part(self, element: ElementT) -> ElementT:
         """Add a subtask to a task, or a subconstraint to a constraint.
@@ -115,7 +139,7 @@ class Element(abc.ABC):
 
     def active(self) -> Iterator[Element]:
         """The element and its parts as far as they are enabled."""
-        if self._enabled:
+        if self._enabled and self.is_in_force:
             yield self
             for part in self.parts.values():
                 yield from part.active()

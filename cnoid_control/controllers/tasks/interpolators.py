@@ -5,28 +5,37 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
-from cnoid_control.controllers.tasks.exceptions import unknown_type
+from cnoid_control.controllers.tasks.exceptions import TaskError
+from cnoid_control.controllers.tasks.strict import Strict
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import not_allowed, parameter, unknown_option
+from cnoid_control.plugin.exceptions import ControllerLoadError
+from cnoid_control.plugin.options import check_options, default_options
+from cnoid_control.plugin.registry import PluginKind
 
 
-class Interpolator(abc.ABC):
+class Interpolator(Strict):
     """Turns the input of a target into its output, tick by tick.
 
     Attributes:
+        Parameters: dataclass of the options that a class has of its own; None for none.
+        parameters: its options, an instance of `Parameters`; None where one must be given.
         output: value now, shape (size,).
         goal: value that was asked for, shape (size,).
         velocity: first derivative of the output now, where the interpolator keeps account of it.
     """
 
+    Parameters: ClassVar[type | None] = None
     velocity: np.ndarray | None = None
 
     def __init__(self) -> None:
         """Make an interpolator that has no value yet; `reset` gives it one."""
+        self.parameters: Any = default_options(type(self))
         self.output = np.zeros(0)
         self.goal = np.zeros(0)
 
@@ -41,10 +50,10 @@ class Interpolator(abc.ABC):
         self.goal = np.array(goal, dtype=float)
         self.replan()
 
-    def take_motion(self, velocity: np.ndarray | None) -> None:  # noqa: B027 - few have inertia
+    def take_motion(self, velocity: np.ndarray | None) -> None:
         """Go on from a velocity of the output, where the interpolator can; after `reset`."""
 
-    def replan(self) -> None:  # noqa: B027 - most interpolators have nothing to plan
+    def replan(self) -> None:
         """Plan anew from `output` to `goal`."""
 
     @abc.abstractmethod
@@ -305,14 +314,17 @@ class WeightedInterpolator(Interpolator):
 DEGREES = {'linear': 1, 'cubic': 3, 'quintic': 5}
 
 
-INTERPOLATOR_TYPES = (
-    'identity',
-    *DEGREES,
-    'cubic_constrained',
-    'quintic_constrained',
-    *(f'{shape}_timed' for shape in DEGREES),
-    'rate_limiter',
-    'time_optimal',
+INTERPOLATOR_TYPES: dict[str, type[Interpolator]] = {
+    'identity': IdentityInterpolator,
+    **dict.fromkeys(DEGREES, WeightedInterpolator),
+    'cubic_constrained': ConstrainedInterpolator,
+    'quintic_constrained': ConstrainedInterpolator,
+    **{f'{shape}_timed': TimedInterpolator for shape in DEGREES},
+    'rate_limiter': RateLimiter,
+    'time_optimal': TimeOptimalInterpolator,
+}
+INTERPOLATORS = PluginKind(
+    'interpolator type', Interpolator, 'cnoid_control.interpolators', INTERPOLATOR_TYPES
 )
 
 
@@ -320,7 +332,10 @@ INTERPOLATOR_TYPES = (
 class InterpolatorParameters:
     """Which interpolator a target uses, and its limits."""
 
-    type: str = parameter('identity', 'kind of interpolator', choices=INTERPOLATOR_TYPES)
+    type: str = parameter(
+        'identity', "kind of interpolator, 'package.module:Class' or 'file.py:Class'"
+    )
+    options: dict[str, Any] = parameter({}, "options of a class of one's own")
     weight: float = parameter(1.0, 'part of the way, linear, cubic and quintic only', maximum=1.0)
     duration: float = parameter(1.0, 'time to a new goal, *_timed only', unit='s', minimum=0.0)
     max_velocity: float = parameter(1.0, 'limit of the first derivative', minimum=0.0)
@@ -338,14 +353,24 @@ def interpolator_options(kind: str) -> tuple[str, ...]:
         return ('max_velocity', 'max_acceleration')
     if kind.endswith('_timed'):
         return ('duration',)
-    return ('weight',) if kind in DEGREES else ()
+    if kind in DEGREES:
+        return ('weight',)
+    return () if kind in INTERPOLATOR_TYPES else ('options',)
 
 
-def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
+def make_interpolator(
+    parameters: InterpolatorParameters, key: str = 'interpolator', folder: Path | None = None
+) -> Interpolator:
     """Interpolator of the kind named.
+
+    Args:
+        parameters: its options.
+        key: key of the options, for messages.
+        folder: folder that a relative `file.py:Class` starts from.
 
     Raises:
         TaskError: there is no such kind.
+        ParameterError: an option of a class of one's own is wrong.
     """
     kind = parameters.type
     shape, _, variant = kind.partition('_')
@@ -366,10 +391,17 @@ def make_interpolator(parameters: InterpolatorParameters) -> Interpolator:
         return ConstrainedInterpolator(
             degree, parameters.max_velocity, parameters.max_acceleration
         )
-    raise unknown_type('interpolator', kind, INTERPOLATOR_TYPES)
+    try:
+        found = INTERPOLATORS.find(kind, folder)
+        own: Interpolator = found()
+    except (ControllerLoadError, TypeError) as error:
+        raise TaskError(f'{key}.type: {error}') from error
+    own.parameters = check_options(f'{key}.options', found, parameters.options, folder)
+    return own
 
 
 __all__ = [
+    'INTERPOLATORS',
     'INTERPOLATOR_TYPES',
     'ConstrainedInterpolator',
     'IdentityInterpolator',

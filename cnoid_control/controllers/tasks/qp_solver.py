@@ -15,7 +15,7 @@ from cnoid_control.controllers.tasks.constraints import (
 )
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution
+from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution, Solver
 from cnoid_control.controllers.tasks.task import Task
 
 EQUALITY = 5
@@ -27,7 +27,7 @@ UNBOUNDED = 1e30
 Owners = list[tuple[BoundConstraint, slice | np.ndarray]]
 
 
-class QpSolver:
+class QpSolver(Solver):
     """Solves one quadratic program a priority, highest priority (lowest number) first.
 
     In each level the weighted squared residuals of its tasks are minimised under all constraints;
@@ -45,6 +45,7 @@ class QpSolver:
 
     def __init__(self, damping: float = 1e-6, rank_tolerance: float = 1e-6) -> None:
         """Set the regularisation."""
+        super().__init__()
         self.damping = damping
         self.rank_tolerance = rank_tolerance
 
@@ -90,10 +91,6 @@ class QpSolver:
             return active
 
         return Solution(result, velocity, find_active=find_active)
-
-    def desired(self, kinematics: TaskKinematics, tasks: list[Task]) -> np.ndarray:
-        """The same levels without constraints."""
-        return self.solve(kinematics, tasks, []).velocity
 
     def _keep(self, kept: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
         """Directions that the levels so far determine, orthonormal rows."""

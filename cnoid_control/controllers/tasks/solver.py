@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cnoid_control.controllers.tasks.constraints import Constraint
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.strict import Strict
 from cnoid_control.controllers.tasks.task import Task
+from cnoid_control.plugin.options import default_options
 
 ActiveRows = list[tuple[Constraint, list[int]]]
 
@@ -74,12 +77,31 @@ class Solution:
         return self.find_active() if self.find_active is not None else []
 
 
-class Solver(Protocol):
-    """Finds velocities of the unknowns for tasks under constraints."""
+class Solver(Strict):
+    """Base of the control laws: velocities of the unknowns for tasks under constraints.
 
-    moves_root: bool
-    damping: float
+    A law of one's own defines `solve`. It must look at every constraint that it is given: at its
+    bounds, or by `constraint.compute(kinematics, velocity)` at its factor.
 
+    Attributes:
+        Parameters: dataclass of the options that a class has of its own; None for none.
+        parameters: its options, an instance of `Parameters`; None where one must be given.
+        moves_root: whether the velocity of a free root is an unknown.
+        uses_weights: whether priorities, weights and lm_damping of tasks count.
+    """
+
+    Parameters: ClassVar[type | None] = None
+    moves_root: ClassVar[bool] = False
+    uses_weights: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        """Make a solver with its default options."""
+        self.parameters: Any = default_options(type(self))
+
+    def update_parameters(self, old: Any, new: Any) -> None:
+        """Follow options of one's own that change while running; see `Element`."""
+
+    @abc.abstractmethod
     def solve(
         self, kinematics: TaskKinematics, tasks: list[Task], constraints: list[Constraint]
     ) -> Solution:
@@ -87,3 +109,4 @@ class Solver(Protocol):
 
     def desired(self, kinematics: TaskKinematics, tasks: list[Task]) -> np.ndarray:
         """Velocities that the tasks alone would give, without any constraint."""
+        return self.solve(kinematics, tasks, []).velocity

@@ -12,14 +12,14 @@ from cnoid_control.controllers.tasks.kinematics import (
     TaskKinematics,
     pseudo_inverse,
 )
-from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution
+from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution, Solver
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task
 
 # Rows of tasks that are inverted over all joints between the world and their link.
 LINK_ROWS = (BodyTask.jacobian, BodyScrewTask.jacobian)
 
 
-class SumSolver:
+class SumSolver(Solver):
     """dq = factor * (sum of joint tasks + sum of J^+ v of body and generic tasks).
 
     Conflicts between tasks are not resolved, they add up. Each body task uses the pseudo-inverse
@@ -35,10 +35,11 @@ class SumSolver:
         damping: largest damping.
     """
 
-    moves_root = False
+    uses_weights = False
 
     def __init__(self, threshold: float = THRESHOLD, damping: float = DAMPING) -> None:
         """Set the handling of singularities."""
+        super().__init__()
         self.threshold = threshold
         self.damping = damping
 

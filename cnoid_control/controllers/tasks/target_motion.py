@@ -8,9 +8,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cnoid_control.controllers.tasks.config import MotionParameters
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.interpolators import polynomial
+from cnoid_control.controllers.tasks.parameters import MotionParameters
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import Task
 

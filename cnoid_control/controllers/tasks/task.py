@@ -14,6 +14,7 @@ from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import TaskError, wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
+from cnoid_control.controllers.tasks.strict import Strict
 from cnoid_control.controllers.tasks.target import fixed
 
 # Limits from here on are none: parameter files know no infinity.
@@ -21,7 +22,7 @@ NO_LIMIT = 1e9
 
 
 @dataclass
-class VelocityShaper:
+class VelocityShaper(Strict):
     """Adds integral and derivative action to what a task asks for, then limits its norm.
 
     Attributes:

@@ -8,8 +8,9 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.controllers.tasks.body_tasks import LookAtTask
-from cnoid_control.controllers.tasks.config import TaskFactory, TaskParameters
+from cnoid_control.controllers.tasks.config import TaskFactory
 from cnoid_control.controllers.tasks.exceptions import TaskError
+from cnoid_control.controllers.tasks.parameters import TaskParameters
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task
 from cnoid_control.exceptions import CnoidControlError

@@ -13,7 +13,7 @@ import pinocchio as pin
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.signal import Signal
-from cnoid_control.controllers.tasks.constraints import BoundConstraint, Constraint
+from cnoid_control.controllers.tasks.constraints import BoundConstraint, Constraint, is_scaled
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import (
     duplicate_task,
@@ -70,7 +70,10 @@ class TaskCallbacks:
 
 @dataclass
 class Configuration:
-    """A bundle: adding or removing it adds or removes all that is in it.
+    """A bundle: it is added and removed, and switched on and off, as one.
+
+    A task or constraint may be in several bundles: it counts while its own switch and that of one
+    of its bundles are on.
 
     Attributes:
         name: name, unique on the controller.
@@ -83,6 +86,36 @@ class Configuration:
     family: str = 'generic'
     tasks: list[Task] = field(default_factory=list)
     constraints: list[Constraint] = field(default_factory=list)
+    _enabled: bool = field(default=True, init=False)
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether its switch is on."""
+        return self._enabled
+
+    @property
+    def elements(self) -> list[Element]:
+        """All that is in it."""
+        return [*self.tasks, *self.constraints]
+
+    def enable(self) -> None:
+        """Switch it on; what was kept off by it starts anew from the state of now."""
+        starting = [element for element in self.elements if not element.is_in_force]
+        self._enabled = True
+        for element in starting:
+            for part in element.everything():
+                part.restart = True
+        self._changed()
+
+    def disable(self) -> None:
+        """Switch it off."""
+        self._enabled = False
+        self._changed()
+
+    def _changed(self) -> None:
+        for element in self.elements:
+            if element.controller is not None:
+                element.controller.forget_active()
 
 
 ElementT = TypeVar('ElementT', bound=Element)
@@ -129,6 +162,8 @@ class TaskSolver(TaskCallbacks):
         self._active_tasks: list[Task] = []
         self._active_constraints: list[Constraint] = []
         self._stale = True
+        # Velocities when the first tick without a solution came, and what is left of them.
+        self._fading: tuple[np.ndarray, float] | None = None
 
     @property
     def body(self) -> Body:
@@ -192,18 +227,35 @@ class TaskSolver(TaskCallbacks):
         return self._add(self.constraints, constraint)
 
     def add_configuration(self, configuration: Configuration) -> Configuration:
-        """Add all tasks and constraints of a bundle, or none where one cannot be added."""
+        """Add a bundle with all tasks and constraints in it that are not on the controller yet.
+
+        Raises:
+            TaskError: one of them cannot be added, or is in it twice; none is added then.
+        """
         if configuration.name in self.configurations:
             raise duplicate_task('configuration', configuration.name)
-        for task in configuration.tasks:
+        names = [(element.element_kind, element.name) for element in configuration.elements]
+        for kind, name in names:
+            if names.count((kind, name)) > 1:
+                raise duplicate_task(kind, name)
+        tasks = [task for task in configuration.tasks if self.tasks.get(task.name) is not task]
+        constraints = [
+            constraint
+            for constraint in configuration.constraints
+            if self.constraints.get(constraint.name) is not constraint
+        ]
+        for task in tasks:
             self._check(self.tasks, task)
-        for constraint in configuration.constraints:
+        for constraint in constraints:
             self._check(self.constraints, constraint)
-        for task in configuration.tasks:
+        for task in tasks:
             self.add_task(task)
-        for constraint in configuration.constraints:
+        for constraint in constraints:
             self.add_constraint(constraint)
+        for element in configuration.elements:
+            element.configurations.append(configuration)
         self.configurations[configuration.name] = configuration
+        self.forget_active()
         self.emit(configuration.family, 'configuration', 'added', configuration)
         return configuration
 
@@ -220,16 +272,21 @@ class TaskSolver(TaskCallbacks):
         return self._remove(self.constraints, name, 'constraint')
 
     def remove_configuration(self, name: str) -> Configuration:
-        """Take a bundle away with all that is in it and still there."""
+        """Take a bundle away with all that is in it, in no other one, and still there."""
         if name not in self.configurations:
             raise unknown_task('configuration', name, self.configurations)
         configuration = self.configurations.pop(name)
+        for element in configuration.elements:
+            if configuration in element.configurations:
+                element.configurations.remove(configuration)
         for task in configuration.tasks:
-            if self.tasks.get(task.name) is task:
+            if self.tasks.get(task.name) is task and not task.configurations:
                 self.remove_task(task.name)
         for constraint in configuration.constraints:
-            if self.constraints.get(constraint.name) is constraint:
+            kept = bool(constraint.configurations)
+            if self.constraints.get(constraint.name) is constraint and not kept:
                 self.remove_constraint(constraint.name)
+        self.forget_active()
         self.emit(configuration.family, 'configuration', 'removed', configuration)
         return configuration
 
@@ -303,7 +360,22 @@ class TaskSolver(TaskCallbacks):
         self.solution = solution
         if solution.result is not ControllerResult.NO_SOLUTION:
             self.velocity = solution.velocity
+            self._fading = None
         return solution.result
+
+    def slow_down(self, part: float) -> None:
+        """Slow the last velocities down where there is no solution.
+
+        Args:
+            part: part of what they were at the last solution that they lose now.
+        """
+        start, left = self._fading or (self.velocity, 1.0)
+        left = max(left - part, 0.0)
+        self._fading = start, left
+        velocity = left * start
+        scaling = [constraint for constraint in self._active_constraints if is_scaled(constraint)]
+        factors = [constraint.compute(self.kinematics, velocity) for constraint in scaling]
+        self.velocity = min(factors, default=1.0) * velocity
 
     def write_velocities(self, target: np.ndarray) -> None:
         """Put the joint velocities into an array of the body's joint order."""
@@ -320,6 +392,11 @@ class TaskSolver(TaskCallbacks):
             pose = pin.SE3(np.array(root.R), np.array(root.p))
             moved = pose * pin.exp6(pin.Motion(self.velocity[:6] * self.period))
             root.R, root.p = moved.rotation, moved.translation
+
+    @property
+    def active_tasks(self) -> list[Task]:
+        """Tasks that counted at the last tick."""
+        return self._active_tasks
 
     # --- what it can tell ---------------------------------------------------------------------
 

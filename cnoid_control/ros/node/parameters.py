@@ -333,6 +333,10 @@ class ConfigParameters:
         operation = self._operation
         if operation is None:
             return
+        for name, value in changes.items():
+            # Controllers, and the tasks, stages and solvers that their options name.
+            if isinstance(value, str) and is_file_plugin(value) and not own.allow_file_plugins:
+                raise FilePluginRefused(name, value)
         touched = {name.split('.')[0] for name in changes}
         fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
         if fixed:
@@ -341,8 +345,6 @@ class ConfigParameters:
         if 'controller' in changes and config.parameters.controller != has:
             if not operation.is_active:
                 raise FixedParameter('controller')
-            if is_file_plugin(config.parameters.controller) and not own.allow_file_plugins:
-                raise FilePluginRefused(config.parameters.controller)
             operation.swap(config)
             self._follow(operation)
         else:

@@ -10,11 +10,11 @@ from cnoid_control.body import Body, JointType, StateFlag, load_body
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
 from cnoid_control.cli.main import main
-from cnoid_control.controllers.tasks.config import TasksParameters
 from cnoid_control.controllers.tasks.controller import TasksController
 from cnoid_control.controllers.tasks.exceptions import (
     TaskError,
 )
+from cnoid_control.controllers.tasks.parameters import TasksParameters
 from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 from cnoid_control.plugin.mailbox import JointValues, Pose, Twist
@@ -256,7 +256,7 @@ def test_no_solution_brakes(arm):
 
 
 def _constraint():
-    from cnoid_control.controllers.tasks.config import ConstraintParameters
+    from cnoid_control.controllers.tasks.parameters import ConstraintParameters
 
     return ConstraintParameters
 
