@@ -50,7 +50,7 @@ def hand_at(positions):
     body = load_body('package://cnoid_control/urdf/arm.urdf')
     body.q[:] = [positions[name] for name in body.joint_names]
     body.calc_forward_kinematics()
-    return body.link('hand').T
+    return body.link('hand').T.copy()
 
 
 def pose_message(pose):
