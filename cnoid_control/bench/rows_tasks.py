@@ -116,7 +116,7 @@ def one_task() -> Iterator[tuple[Work, Work]]:
     body = load_body('package://cnoid_control/urdf/arm.urdf')
     body.q[:] = [0.3, 0.5, -0.4, 1.1, 0.6, 0.8, -0.2]
     body.calc_forward_kinematics()
-    goal = body.link('flange').T
+    goal = body.link('flange').T.copy()
     goal[:3, 3] += [0.02, 0.03, -0.02]
     controller = TaskSolver(body, JointGroup('all', body.joints), PERIOD, QpSolver())
     controller.add_task(BodyPositionTask('hand', body.link('flange'))).target.set(goal)
