@@ -379,6 +379,7 @@ class BodyDescription:
         base_reason: why the base is fixed or floating, in words.
         urdf: URDF text that the model was read from; empty for another format.
         mjcf: path of the MJCF file that physics runs as it is; empty for another format.
+        scene: path of the MJCF file of the world that the robot is put into; empty for none.
         gravity: acceleration of what falls [m/s^2], world axes, shape (3,).
         warnings: what was assumed or left out when the file was read, one sentence each.
         info: everything else that the model file says of the robot.
@@ -395,6 +396,7 @@ class BodyDescription:
     base_reason: str = ''
     urdf: str = ''
     mjcf: str = ''
+    scene: str = ''
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
     warnings: list[str] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)

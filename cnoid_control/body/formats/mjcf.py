@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ FREE, BALL, SLIDE, HINGE = range(4)
 # The key in a link's `info` with the MuJoCo body that the link is part of, where the link has
 # another name: one of several joints of the body, or a joint beside the body's origin.
 PART_OF = 'mjcf_body'
+
+# The key in the description's `info` with the names of the actuators on the robot's joints.
+ACTUATORS = 'mjcf_actuators'
 
 
 def parse_mjcf(path: str | Path, root: JointType | None = None) -> BodyDescription:
@@ -105,10 +109,20 @@ class _Reader:
             gravity=tuple(model.opt.gravity.tolist()),
         )
         description.postures = self._postures(links, robot)
+        description.info[ACTUATORS] = self._own_actuators(actuators, links)
         read_devices(model, description, bodies)
         if root is not None and (root is JointType.FREE) != robot.free:
             self._change_root(description, robot, root)
         return description
+
+    def _own_actuators(self, actuators: JointActuators, links: list[LinkDescription]) -> list[str]:
+        """Names of the actuators that act on joints of the robot, and on none besides."""
+        mine = {link.joint_name for link in links}
+        own: set[int] = set()
+        others: set[int] = set()
+        for joint, drives in actuators.drives.items():
+            (own if joint in mine else others).update(drive.actuator for drive in drives)
+        return [str(self._model.actuator(index).name) for index in sorted(own - others)]
 
     def _name(self, body: int) -> str:
         return str(self._model.body(int(body)).name)
@@ -300,9 +314,10 @@ class _Reader:
                 rows = tuple(tuple(row) for row in rotation.tolist())
                 posture = Posture(posture.q, tuple(qpos[start : start + 3].tolist()), rows)
             found[str(model.key(key).name) or f'key{key}'] = posture
-        if 'home' in found:
-            found = {'home': found['home'], **found}
-        return found
+        if not found:
+            return found
+        first = list(found)[own_key(list(found))]
+        return {first: found[first], **found}
 
     def _change_root(self, description: BodyDescription, robot: _Robot, root: JointType) -> None:
         first = description.links[0]
@@ -314,6 +329,11 @@ class _Reader:
             )
         first.joint_type = root
         description.base_reason = f'{robot.reason}, but it was to be {root.value}'
+
+
+def own_key(names: Sequence[str]) -> int:
+    """Place of the keyframe that is the model's own choice: that called 'home', else the first."""
+    return names.index('home') if 'home' in names else 0
 
 
 def matrix(quaternion: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ LOCKED_SLACK = 1e-6
 
 def add_actuator(
     spec: mujoco.MjSpec, joint: Link, target: str, name: str, effort_limits: bool
-) -> None:
+) -> mujoco.MjsActuator:
     """Add the actuator of a joint; its gains decide whether it is a motor or a servo.
 
     Args:
@@ -47,3 +47,4 @@ def add_actuator(
             )
         actuator.forcerange = [joint.u_lower - slack, joint.u_upper + slack]
         actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+    return actuator

@@ -31,6 +31,8 @@ from cnoid_control.hardware.mujoco.parameters import MujocoParameters, ObjectPar
 # Collision bits: the world (floor, things) and the robot collide with each other; things also
 # among themselves, the robot's links only where self-collision is on.
 WORLD_BIT, ROBOT_BIT, SELF_BIT = 1, 2, 4
+# A file has its own use for the bits: what is added collides with whatever collides at all.
+EVERY_BIT = 2**31 - 1
 
 # Geom groups: MuJoCo draws 0 to 2 by default, so what only collides is not seen.
 SEEN_GROUP, UNSEEN_GROUP = 1, 3
@@ -75,12 +77,12 @@ class GeometryBuilder:
             if selector not in known:
                 raise HardwareError(f'collision: {selector!r} selects no shape; {choices(known)}')
 
-    def add_floor(self) -> None:
-        """Add the plane z = 0."""
+    def add_floor(self, bits: int = WORLD_BIT) -> None:
+        """Add the plane z = 0, with collision bits."""
         parameters = self._parameters
         friction = parameters.friction
         self._spec.add_texture(
-            name='floor',
+            name='floor/texture',
             type=mujoco.mjtTexture.mjTEXTURE_2D,
             builtin=mujoco.mjtBuiltin.mjBUILTIN_CHECKER,
             rgb1=[0.75, 0.77, 0.8],
@@ -88,15 +90,17 @@ class GeometryBuilder:
             width=128,
             height=128,
         )
-        material = self._spec.add_material(name='floor', texrepeat=[1.0, 1.0], texuniform=True)
-        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = 'floor'
+        material = self._spec.add_material(
+            name='floor/material', texrepeat=[1.0, 1.0], texuniform=True
+        )
+        material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = 'floor/texture'
         self._spec.worldbody.add_geom(
             name='floor',
             type=mujoco.mjtGeom.mjGEOM_PLANE,
             size=[0.0, 0.0, 1.0],
-            material='floor',
-            contype=WORLD_BIT,
-            conaffinity=WORLD_BIT | ROBOT_BIT,
+            material='floor/material',
+            contype=bits,
+            conaffinity=bits | ROBOT_BIT,
             friction=[friction or Material().friction, 0.005, 0.0001],
             priority=FLOOR_PRIORITY if friction > 0.0 else 0,
             solref=[parameters.contact_time_constant, 1.0],
@@ -200,8 +204,8 @@ class GeometryBuilder:
         except (OSError, ValueError) as error:
             raise not_simulable(self._name, str(error)) from error
 
-    def add_object(self, name: str, thing: ObjectParameters) -> None:
-        """Add a thing to the world; one with mass can be moved."""
+    def add_object(self, name: str, thing: ObjectParameters, bits: int = WORLD_BIT) -> None:
+        """Add a thing to the world, with collision bits; one with mass can be moved."""
         body = self._spec.worldbody.add_body(
             name=f'object/{name}',
             pos=thing.position,
@@ -222,8 +226,8 @@ class GeometryBuilder:
             rgba=thing.color,
             mass=thing.mass,
             group=SEEN_GROUP,
-            contype=WORLD_BIT,
-            conaffinity=WORLD_BIT | ROBOT_BIT,
+            contype=bits,
+            conaffinity=bits | ROBOT_BIT,
             friction=[thing.friction, 0.005, 0.0001],
             solref=[self._parameters.contact_time_constant, 1.0],
         )
@@ -231,11 +235,12 @@ class GeometryBuilder:
 
 def _selectors(link: LinkDescription, shape: Shape) -> list[str]:
     """Entries of the collision list that select this shape."""
-    kind = type(shape.geometry).__name__.lower()
-    names = [link.name, f'{link.name}/{kind}']
-    if shape.name:
-        names.append(f'{link.name}/{shape.name}')
-    return names
+    return selectors(link.name, type(shape.geometry).__name__.lower(), shape.name)
+
+
+def selectors(link: str, kind: str, name: str) -> list[str]:
+    """Entries of the collision list that select a shape by its link, its kind and its name."""
+    return [link, f'{link}/{kind}', *([f'{link}/{name}'] if name else [])]
 
 
 def _is_known_format(path: Path) -> bool:

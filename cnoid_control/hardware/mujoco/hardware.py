@@ -156,7 +156,8 @@ class MujocoHardware(Hardware):
         self._inputs.open(request)
         self._sensors.open(request.devices)
         self._vision.open(request.devices, self.time)
-        self._enable_sensors(self._inputs.reads_acceleration or self._sensors.active)
+        measured = self._sensors.active or self._vision.reads_sensors
+        self._enable_sensors(self._inputs.reads_acceleration or measured)
         self._compile(request)
         mujoco.mj_forward(self.model, self.data)
         self._inputs.take_forces()
@@ -187,6 +188,9 @@ class MujocoHardware(Hardware):
         # ends it with the controls, step1 begins the next one.
         begin = partial(mujoco.mj_step1, self.model, data)
         end = partial(mujoco.mj_step2, self.model, data)
+        if self.model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+            # It evaluates the whole step more than once.
+            end = partial(mujoco.mj_step, self.model, data)
         self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
         if flags & StateFlag.JOINT_ACCELERATION:
             self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))
@@ -236,13 +240,14 @@ class MujocoHardware(Hardware):
     def _set_state(self) -> None:
         """Put the simulation into the body's state."""
         mapping, body, root = self._mapping, self.body, self.body.root_link
+        if mapping.key >= 0:
+            mujoco.mj_resetDataKeyframe(self.model, self.data, mapping.key)
         if mapping.free_root:
             pose, motion = self._qpos[mapping.root_qpos], self._qvel[mapping.root_dofs]
             pose[:3], pose[3:] = root.p, np.roll(body.pin_q()[3:7], 1)
             motion[:3], motion[3:] = root.v, root.R.T @ root.w
         else:
-            self.model.body_pos[mapping.links[0]] = root.p
-            self.model.body_quat[mapping.links[0]] = np.roll(body.pin_q()[3:7], 1)
+            mapping.place_fixed_root(root.p, np.roll(body.pin_q()[3:7], 1))
         self._qpos[mapping.qpos] = body.joint_arrays['q'][mapping.slots]
         self._qvel[mapping.dofs] = body.joint_arrays['dq'][mapping.slots]
 

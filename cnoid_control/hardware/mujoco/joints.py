@@ -60,6 +60,14 @@ class JointCommands:
         self._body = body
         self._step = mapping.model.opt.timestep
         self._stiffness, self._damping = _servo_gains(mapping, parameters)
+        joints = [body.all_joints[slot].description for slot in mapping.slots]
+        self._has_rate_actuator = np.array(
+            [
+                joint.actuation_mode == StateFlag.JOINT_VELOCITY and joint.kp == 0.0 < joint.kd
+                for joint in joints
+            ],
+            dtype=bool,
+        )
         self._command = np.zeros(mapping.slots.size)
         self._velocity = np.zeros(0, dtype=np.intp)
         self._pid: PidActuators | None = None
@@ -83,7 +91,8 @@ class JointCommands:
                 self.writes.append(copying(self._command, rows, commands, slots[rows]))
         self._add_following(modes)
         # Velocity servos hold a target position of their own.
-        self._velocity = np.flatnonzero(modes == StateFlag.JOINT_VELOCITY)
+        by_position = (modes == StateFlag.JOINT_VELOCITY) & ~self._rated(modes)
+        self._velocity = np.flatnonzero(by_position)
         self._target = self._body.joint_arrays['q'][slots[self._velocity]]
         self._rate = np.zeros(self._velocity.size)
         joints = self._model.dof_jntid[self._mapping.dofs[self._velocity]]
@@ -150,15 +159,21 @@ class JointCommands:
             modes[row] = mode
         return modes
 
+    def _rated(self, modes: np.ndarray) -> np.ndarray:
+        """Which joints are commanded by velocity and have such an actuator in their model."""
+        return (modes == StateFlag.JOINT_VELOCITY) & self._has_rate_actuator
+
     def _set_gains(self, modes: np.ndarray) -> None:
         gain, bias = self._model.actuator_gainprm, self._model.actuator_biasprm
         actuators = self._mapping.actuators
         following = (modes == FOLLOWING) | (modes == FOLLOWING_WITH_EFFORT)
         plain = (modes == StateFlag.JOINT_DISPLACEMENT) | (modes == StateFlag.JOINT_VELOCITY)
+        rated = self._rated(modes)
         servo = plain | following
         direct = following | (modes == StateFlag.JOINT_EFFORT)
         gain[actuators, 0] = np.where(plain, self._stiffness, direct)
-        bias[actuators, 1] = np.where(servo, -self._stiffness, 0.0)
+        gain[actuators[rated], 0] = self._damping[rated]
+        bias[actuators, 1] = np.where(servo & ~rated, -self._stiffness, 0.0)
         bias[actuators, 2] = np.where(servo, -self._damping, 0.0)
 
     @property
@@ -191,13 +206,21 @@ def copying(target: np.ndarray, to: np.ndarray, source: np.ndarray, of: np.ndarr
 def _servo_gains(
     mapping: MujocoModel, parameters: MujocoParameters
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stiffness and damping of each joint's servo, lowered for joints too light for the step."""
+    """Stiffness and damping of each joint's servo.
+
+    They are those of the model's own actuator where it has one; else the options', lowered for
+    joints too light for the step.
+    """
     model = mapping.model
     inertia = model.dof_M0[mapping.dofs]
     bound = SERVO_MARGIN * inertia / model.opt.timestep**2
     stiffness = np.minimum(parameters.servo_stiffness, bound)
     share = stiffness / max(parameters.servo_stiffness, np.finfo(float).tiny)
-    return stiffness, parameters.servo_damping * share
+    damping = parameters.servo_damping * share
+    joints = [mapping.body.all_joints[slot].description for slot in mapping.slots]
+    kp, kd = np.array([(joint.kp, joint.kd) for joint in joints]).reshape(-1, 2).T
+    own = (kp > 0.0) | (kd > 0.0)
+    return np.where(kp > 0.0, kp, stiffness), np.where(own, kd, damping)
 
 
 # What makes up the command of a PID actuator, by row of the command arrays.

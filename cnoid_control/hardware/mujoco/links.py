@@ -45,16 +45,37 @@ class LinkInputs:
             follows_root = self._mapping.free_root
             return [pair for pair in links_with(flag) if pair[0] or not follows_root]
 
+        inner = self._mapping.inner_links
+        self._refuse_inner(request)
         self._positions = [
             (index, self._data.xpos[body], self._data.xmat[body].reshape(3, 3))
             for index, body in moving(StateFlag.LINK_POSITION)
+            if index not in inner
         ]
-        self._twists = moving(StateFlag.LINK_TWIST)
+        self._twists = [pair for pair in moving(StateFlag.LINK_TWIST) if pair[0] not in inner]
+        self._inner = sorted(
+            index
+            for index in inner
+            if request.inputs.get(self._body.links[index].name, StateFlag.NONE)
+            & (StateFlag.LINK_POSITION | StateFlag.LINK_TWIST)
+        )
+        self._twin = self._body.clone() if self._inner else None
         self._accelerations = links_with(StateFlag.LINK_ACCELERATION)
         self._touched: dict[int, Link] = {
             body: self._body.links[index]
             for index, body in links_with(StateFlag.LINK_CONTACT_STATE)
+            if index not in inner
         }
+
+    def _refuse_inner(self, request: IORequest) -> None:
+        for index in self._mapping.inner_links:
+            name = self._body.links[index].name
+            flags = request.inputs.get(name, StateFlag.NONE) & StateFlag.LINK_ACCELERATION
+            flags |= request.outputs.get(name, StateFlag.NONE) & StateFlag.LINK_EXT_WRENCH
+            if flags:
+                raise UnsupportedChannel(
+                    name, flags.name or flags, 'mujoco', ['links that are bodies in the MJCF file']
+                )
 
     @property
     def reads_acceleration(self) -> bool:
@@ -69,7 +90,7 @@ class LinkInputs:
     @property
     def reads_motion(self) -> bool:
         """Whether `take_motion` has anything to do."""
-        return bool(self._positions or self._twists)
+        return bool(self._positions or self._twists or self._inner)
 
     def take_forces(self) -> None:
         """Copy accelerations and contacts of the physics step that has just ended."""
@@ -95,6 +116,21 @@ class LinkInputs:
             mujoco.mj_objectVelocity(model, data, XBODY, body, buffer, 0)
             put(index, 'w', buffer[:3])
             put(index, 'v', buffer[3:])
+        if self._twin is not None:
+            self._take_inner(self._twin)
+
+    def _take_inner(self, twin: Body) -> None:
+        """Find the links between the joints of one MuJoCo body, which MuJoCo does not know."""
+        data, mapping = self._data, self._mapping
+        twin.joint_arrays['q'][mapping.slots] = data.qpos[mapping.qpos]
+        twin.joint_arrays['dq'][mapping.slots] = data.qvel[mapping.dofs]
+        root, mine = twin.root_link, self._body.root_link
+        root.p, root.R, root.v, root.w = mine.p, mine.R, mine.v, mine.w
+        twin.calc_forward_kinematics(velocity=True)
+        for index in self._inner:
+            link = twin.links[index]
+            for name in ('p', 'R', 'v', 'w'):
+                self._body.set_link_value(index, name, getattr(link, name))
 
     def _take_contacts(self) -> None:
         model, data, force = self._model, self._data, self._force

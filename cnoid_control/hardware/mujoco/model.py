@@ -13,6 +13,7 @@ from cnoid_control.hardware.mujoco.body_spec import BodySpec
 from cnoid_control.hardware.mujoco.devices import AMBIENT, HEADLIGHT, DeviceMap, element_id
 from cnoid_control.hardware.mujoco.elements import RobotElements
 from cnoid_control.hardware.mujoco.geometry import GeometryBuilder
+from cnoid_control.hardware.mujoco.mjcf_world import MjcfWorld
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
 JOINT, ACTUATOR = mujoco.mjtObj.mjOBJ_JOINT, mujoco.mjtObj.mjOBJ_ACTUATOR
@@ -30,6 +31,7 @@ class MujocoModel:
         model: the compiled model.
         links: MuJoCo body of each link, by link index.
         inner_links: indices of links that no MuJoCo body stands for.
+        key: keyframe from which things in the world start; -1 for none.
         slots: slots that have a joint, ascending; all but the holes in the joint ids.
         qpos: address in qpos of the joint of each of `slots`.
         dofs: address in qvel of the joint of each of `slots`.
@@ -54,9 +56,11 @@ class MujocoModel:
         self.body = body
         self.model = model
         self.links = np.array(
-            [element_id(model, BODY, prefix + name) for name in elements.links], dtype=np.intp
+            [element_id(model, BODY, prefix + name) if name else 0 for name in elements.links],
+            dtype=np.intp,
         )
         self.inner_links = elements.inner_links
+        self.key = -1
         self.slots = np.array(sorted(elements.joints), dtype=np.intp)
         joints = [element_id(model, JOINT, prefix + elements.joints[slot]) for slot in self.slots]
         self.qpos = model.jnt_qposadr[joints].astype(np.intp)
@@ -78,6 +82,30 @@ class MujocoModel:
             root = element_id(model, JOINT, prefix + elements.root_joint)
             first, dof = int(model.jnt_qposadr[root]), int(model.jnt_dofadr[root])
             self.root_qpos, self.root_dofs = slice(first, first + 7), slice(dof, dof + 6)
+        tops = [0] if self.links[0] else [link.index for link in body.root_link.children]
+        self._tops = [
+            (top, model.body_pos[top].copy(), model.body_quat[top].copy())
+            for top in np.unique(self.links[tops])
+        ]
+
+    def place_fixed_root(self, position: np.ndarray, quaternion: np.ndarray) -> None:
+        """Put a root that is fixed to the world somewhere else.
+
+        Args:
+            position: place of the root in the world [m].
+            quaternion: its axes there, w x y z.
+        """
+        model = self.model
+        if self.links[0]:
+            model.body_pos[self.links[0]] = position
+            model.body_quat[self.links[0]] = quaternion
+            return
+        # The root is the world itself: what hangs on it is moved.
+        for top, own_position, own_quaternion in self._tops:
+            moved = np.zeros(3)
+            mujoco.mju_rotVecQuat(moved, own_position, quaternion)
+            model.body_pos[top] = position + moved
+            mujoco.mju_mulQuat(model.body_quat[top], quaternion, own_quaternion)
 
 
 def physics_step(parameters: MujocoParameters, period: float, own: float = math.inf) -> float:
@@ -114,11 +142,15 @@ def build_model(
         body: the robot; its tree is used, its state is not.
         parameters: options of the simulation.
         period: control period [s].
-        free_root: whether the root can move; as the body says where None.
+        free_root: whether the root can move; as the body says where None. Where it is given, the
+            robot is alone, and made from its links even if its model file could be run as it is.
 
     Raises:
         HardwareError: MuJoCo refuses the robot, or an option selects nothing.
     """
+    in_file = bool(body.description.mjcf or body.description.scene)
+    if in_file and free_root is None:
+        return _build_in_file(body, parameters, period)
     spec = mujoco.MjSpec()
     spec.modelname = body.name
     spec.compiler.degree = False
@@ -132,9 +164,28 @@ def build_model(
     for name, thing in parameters.objects.items():
         geometry.add_object(name, thing)
     mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
-    for slot, dof in zip(mapping.slots, mapping.dofs, strict=True):
-        mapping.model.dof_damping[dof] = body.all_joints[slot].description.damping
+    _set_damping(mapping)
     return mapping
+
+
+def _build_in_file(body: Body, parameters: MujocoParameters, period: float) -> MujocoModel:
+    """Build the model of a robot in a world that is an MJCF file."""
+    world = MjcfWorld(body, parameters)
+    own = world.own_step
+    world.spec.option.timestep = physics_step(parameters, period, own)
+    first = next(name for name in world.elements.links if name)
+    add_acceleration_sensor(world.spec, world.prefix + first)
+    model = compile_spec(world.spec, body.name)
+    mapping = MujocoModel(body, model, world.elements, world.prefix)
+    mapping.key = world.key
+    if not body.description.mjcf:
+        _set_damping(mapping)
+    return mapping
+
+
+def _set_damping(mapping: MujocoModel) -> None:
+    for slot, dof in zip(mapping.slots, mapping.dofs, strict=True):
+        mapping.model.dof_damping[dof] = mapping.body.all_joints[slot].description.damping
 
 
 def _set_options(spec: mujoco.MjSpec, parameters: MujocoParameters, step: float) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from cnoid_control.hardware.disturbance import DisturbanceParameters
 from cnoid_control.parameters import parameter
 
+GRAVITY = 9.80665
+
 
 @dataclass
 class ObjectParameters:
@@ -29,11 +31,17 @@ class ObjectParameters:
 class SceneParameters:
     """What is around the robot, and how well its sensors tell."""
 
-    gravity: float = parameter(9.80665, 'downward gravity', unit='m/s^2')
+    gravity: float = parameter(
+        GRAVITY,
+        'downward gravity; this value leaves that of an MJCF file as it is',
+        unit='m/s^2',
+    )
     floor: bool = parameter(True, 'whether there is a floor at z = 0')
     objects: dict[str, ObjectParameters] = parameter({}, 'things around the robot, by name')
     exact_accelerometer: bool = parameter(
-        False, 'whether accelerometers feel their own place, not the origin of their link'
+        False,
+        'whether accelerometers feel their own place, not the origin of their link; those of MJCF '
+        'files always do',
     )
     sensors: dict[str, DisturbanceParameters] = parameter(
         {}, 'errors of sensors: by device name, or q, dq, ddq and u for those of the joints'
@@ -54,7 +62,11 @@ class MujocoParameters(SceneParameters):
     """How the robot is simulated; the defaults are those with which SR1 stands and walks."""
 
     time_step: float = parameter(
-        0.0, 'physics step, a part of the control period; 0 for equal to it', unit='s', minimum=0.0
+        0.0,
+        'physics step, a part of the control period; 0 for equal to it, or shorter where an MJCF '
+        'file asks for that',
+        unit='s',
+        minimum=0.0,
     )
     friction: float = parameter(
         0.0,
@@ -68,11 +80,16 @@ class MujocoParameters(SceneParameters):
         [],
         'shapes that collide: LINK, LINK/box (or sphere, mesh, ...), LINK/NAME; empty for all',
     )
-    self_collision: bool = parameter(False, 'whether links of the robot collide with each other')
+    self_collision: bool = parameter(
+        False, 'whether links of the robot collide with each other; MJCF files say it themselves'
+    )
     joint_limits: bool = parameter(True, 'whether joints stop at their displacement limits')
     effort_limits: bool = parameter(True, 'whether actuators are bound to the effort limits')
     servo_stiffness: float = parameter(
-        1e5, 'position gain of displacement and velocity servos', unit='N m/rad', minimum=0.0
+        1e5,
+        "position gain of displacement and velocity servos; a model's own wins",
+        unit='N m/rad',
+        minimum=0.0,
     )
     servo_damping: float = parameter(
         1e2, 'velocity gain of displacement and velocity servos', unit='N m s/rad', minimum=0.0

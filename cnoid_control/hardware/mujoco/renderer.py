@@ -390,8 +390,15 @@ class CameraRenderer:
             points = points[~missing]
         return points.astype(np.float32)
 
+    def is_measured(self, device: Device) -> bool:
+        """Whether MuJoCo's own sensors measure a device, and no rays are cast for it here."""
+        return self._mapping.devices.is_measured(device.name)
+
     def scan(self, sensor: RangeSensor, random: np.random.Generator) -> np.ndarray:
         """Distances that a range sensor measures [m]; infinite for nothing."""
+        if self.is_measured(sensor):
+            measured = self._data.sensordata[self._mapping.devices.sensors(sensor.name)[0]]
+            return _with_errors(np.where(measured < 0.0, np.inf, measured), sensor, random)
         if sensor.name not in self._casters:
             directions = range_directions(sensor)
             caster = RayCaster(self._model, self._data, directions, self._body_of(sensor))

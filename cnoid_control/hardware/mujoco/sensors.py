@@ -65,7 +65,9 @@ class MotionSensors:
         self._measured = [
             self._prepare(device)
             for device in self._body.devices
-            if device.name in names and self._mapping.devices.is_measured(device.name)
+            if device.name in names
+            and self._mapping.devices.is_measured(device.name)
+            and not isinstance(device, VisionSensor)
         ]
 
     def _prepare(self, device: Device) -> _Measured:
@@ -73,7 +75,10 @@ class MotionSensors:
         addresses = np.concatenate(sensors)
         fields = [getattr(device, field) for field in device.measured_fields]
         limit = np.concatenate(
-            [getattr(device, f'{field}_max') for field in device.measured_fields]
+            [
+                getattr(device, f'{field}_max', np.full(getattr(device, field).size, np.inf))
+                for field in device.measured_fields
+            ]
         )
         sign = sensor_kind(device).sign
         errors = self._parameters.sensors.get(device.name)
@@ -152,6 +157,11 @@ class VisionSensors:
     def active(self) -> bool:
         """Whether any sensor is looking."""
         return bool(self._eyes)
+
+    @property
+    def reads_sensors(self) -> bool:
+        """Whether any sensor takes what MuJoCo's own sensors measure."""
+        return any(self._maker.is_measured(eye.device) for eye in self._eyes)
 
     def open(self, names: Collection[str], time: float) -> None:
         """Let the vision sensors of these names look from now on."""
