@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.devices import GenericDevice
+from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 
 
 @dataclass
@@ -18,13 +20,30 @@ class IORequest:
         inputs: what is read of each link, by link name.
         outputs: what each link is commanded by, by link name; equals the link's actuation mode.
         devices: names of the devices that are read.
+        device_outputs: names of the devices whose outputs controllers have enabled.
         no_delay: names of the links whose commands act in the same step.
     """
 
     inputs: dict[str, StateFlag] = field(default_factory=dict)
     outputs: dict[str, StateFlag] = field(default_factory=dict)
     devices: set[str] = field(default_factory=set)
+    device_outputs: set[str] = field(default_factory=set)
     no_delay: set[str] = field(default_factory=set)
+
+
+def require_devices(body: Body, request: IORequest, hardware: str) -> None:
+    """Refuse devices that a simulator does not have or cannot command.
+
+    Raises:
+        HardwareError: there is one; the message names it.
+    """
+    devices = {device.name: device for device in body.devices}
+    for name in request.devices | request.device_outputs:
+        if name not in devices:
+            raise unknown_device(name, devices)
+    for name in request.device_outputs:
+        if isinstance(devices[name], GenericDevice):
+            raise HardwareError(f'{hardware} hardware does nothing with {devices[name]!r}')
 
 
 class StateWatch(Protocol):

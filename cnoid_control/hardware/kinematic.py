@@ -13,7 +13,7 @@ from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.channels import commanded_flags
 from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import UnsupportedChannel, unknown_device
-from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest, require_devices
 from cnoid_control.hardware.mujoco.parameters import SceneParameters
 from cnoid_control.hardware.registry import HardwareKind
 
@@ -149,10 +149,7 @@ class KinematicHardware(Hardware):
         self._publish()
 
     def _open_scene(self, request: IORequest) -> None:
-        known = [device.name for device in self.body.devices]
-        for name in request.devices:
-            if name not in known:
-                raise unknown_device(name, known)
+        require_devices(self.body, request, self.name)
         self._reads_effort = any(
             flags & StateFlag.JOINT_EFFORT for flags in request.inputs.values()
         )

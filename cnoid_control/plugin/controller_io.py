@@ -87,6 +87,7 @@ class ControllerIO(ControllerConfig):
         inputs: what is read of each link, by link name.
         outputs: names of the links that are commanded by what their actuation mode says.
         device_inputs: names of the devices that are read.
+        device_outputs: names of the devices whose output was enabled.
         mailboxes: mailboxes by name.
         log_fields: what the controller has logged in this tick, by name.
     """
@@ -119,6 +120,7 @@ class ControllerIO(ControllerConfig):
         self.inputs: dict[str, StateFlag] = {}
         self.outputs: set[str] = set()
         self.device_inputs: set[str] = set()
+        self.device_outputs: set[str] = set()
         self.mailboxes: dict[str, Mailbox[Any]] = {}
         self.log_fields: dict[str, float | np.ndarray] = {}
         self._shared_objects = shared_objects if shared_objects is not None else {}
@@ -163,17 +165,25 @@ class ControllerIO(ControllerConfig):
             flags = _default_input(target)
         self.inputs[target.name] = self.inputs.get(target.name, StateFlag.NONE) | flags
 
-    def enable_output(self, link: Link, flags: StateFlag | None = None) -> None:
-        """Command a link or joint from now on.
+    def enable_output(self, target: Link | Device, flags: StateFlag | None = None) -> None:
+        """Command a link, a joint or a device from now on.
+
+        A device that a controller changes needs no enabling: `notify_state_change` sends it. One
+        that is enabled is demanded: initialize() fails where nothing would obey it.
 
         Args:
-            link: link of `body`.
+            target: link or device of `body`.
             flags: what it is commanded by, becomes its actuation mode, NONE for no output; where
                 None, what its actuation mode says at the end of initialize().
 
         Raises:
-            ControllerError: the link is of another body.
+            ControllerError: the link or device is of another body.
         """
+        if isinstance(target, Device):
+            self._check_device(target)
+            self.device_outputs.add(target.name)
+            return
+        link = target
         self._check_link(link)
         if flags is not None:
             link.actuation_mode = StateFlag(flags)

@@ -19,6 +19,7 @@ from cnoid_control.runtime.exceptions import (
     NoControllerLeft,
     ResultNotBool,
 )
+from cnoid_control.runtime.io_transfer import DeviceTransfer
 from cnoid_control.runtime.managed_controller import ManagedController, let_interrupt_pass
 from cnoid_control.runtime.strict_io import StrictIO
 
@@ -110,7 +111,14 @@ class ControllerHost:
         shared: dict[str, Any] = {}
         own = self.body.clone()
         managed.strict = StrictIO(own) if self.strict else None
-        return managed.initialize(self.body, own, self.time_step, self.os, shared)
+        # Before the call: what initialize() changes goes out with the initial commands.
+        managed.devices = DeviceTransfer(own, self.body)
+        try:
+            return managed.initialize(self.body, own, self.time_step, self.os, shared)
+        except ControllerFailed:
+            managed.devices.close()
+            managed.devices = None
+            raise
 
     def start(self) -> None:
         """Start all controllers; those that fail are dropped and will not be stopped.
@@ -158,6 +166,7 @@ class ControllerHost:
                     request.inputs[name] = request.inputs.get(name, StateFlag.NONE) | flags
                 request.outputs |= own.outputs
                 request.devices |= own.devices
+                request.device_outputs |= own.device_outputs
                 request.no_delay |= own.no_delay
         return request
 

@@ -465,6 +465,7 @@ def _join(first: IORequest, second: IORequest) -> IORequest:
         inputs=inputs,
         outputs={**first.outputs, **second.outputs},
         devices=first.devices | second.devices,
+        device_outputs=first.device_outputs | second.device_outputs,
         no_delay=(first.no_delay - set(second.outputs)) | second.no_delay,
     )
 
@@ -475,6 +476,7 @@ def _covers(first: IORequest, second: IORequest) -> bool:
         first.outputs == second.outputs
         and first.no_delay == second.no_delay
         and first.devices >= second.devices
+        and first.device_outputs >= second.device_outputs
         and all(
             flags & first.inputs.get(name, StateFlag.NONE) == flags
             for name, flags in second.inputs.items()

@@ -159,15 +159,14 @@ class DeviceTransfer:
         reads: whether any device is read.
     """
 
-    def __init__(self, own: Body, robot: Body, enabled: Collection[str]) -> None:
-        """Listen to the devices of both bodies.
+    def __init__(self, own: Body, robot: Body) -> None:
+        """Take note of what the controllers change from now on, in initialize() already.
 
         Args:
             own: body of the controllers.
             robot: body of the hardware.
-            enabled: names of the devices that the controllers read.
         """
-        self.reads = bool(enabled)
+        self.reads = False
         self._robot_devices = robot.devices
         self._own_devices = own.devices
         self._incoming: set[int] = set()
@@ -176,12 +175,16 @@ class DeviceTransfer:
         # Index of the device whose state crosses right now: its echo is not sent back.
         self._crossing = -1
         self._disconnect = [
-            device.state_changed.connect(self._note_incoming)
-            for device in robot.devices
-            if device.name in enabled
-        ]
-        self._disconnect += [
             device.state_changed.connect(self._note_outgoing) for device in own.devices
+        ]
+
+    def listen(self, enabled: Collection[str]) -> None:
+        """Bring the states of these devices to the controllers from now on."""
+        self.reads = bool(enabled)
+        self._disconnect += [
+            device.state_changed.connect(self._note_incoming)
+            for device in self._robot_devices
+            if device.name in enabled
         ]
 
     def _note_incoming(self, device: Device) -> None:

@@ -150,7 +150,8 @@ class ManagedController:
             enabled |= member.request.devices
             member.transfer = IOTransfer(member.io, robot)
         assert self.io is not None
-        self.devices = DeviceTransfer(self.io.body, robot, enabled)
+        self.devices = self.devices or DeviceTransfer(self.io.body, robot)
+        self.devices.listen(enabled)
         if self.strict is not None:
             self.strict.allow(
                 [member.io for member in self.with_children() if member.io is not None]
@@ -173,6 +174,8 @@ class ManagedController:
             assert member.transfer is not None
             for copy in member.transfer.outputs:
                 copy()
+        if self.devices is not None:
+            self.devices.output()
 
     def set_modes(self, robot: Body) -> None:
         """Have the robot's links commanded by what the controllers chose for them."""
@@ -296,6 +299,7 @@ def _request_of(io: ControllerIO) -> IORequest:
             name: StateFlag(io.body.link(name).actuation_mode) for name in sorted(io.outputs)
         },
         devices=set(io.device_inputs),
+        device_outputs=set(io.device_outputs),
         no_delay=set(io.outputs) if io.no_delay_mode else set(),
     )
 

@@ -306,7 +306,8 @@ class StrictIO:
 
             return property(get, put)
 
-        kind = type(original.__name__, (original,), {name: field(name) for name in watched})
+        members: dict[str, Any] = {name: field(name) for name in watched}
+        kind = type(original.__name__, (original,), {**members, 'watched_type': original})
         entry = (device, original, kind)
 
         def let_go(changed: Device) -> None:

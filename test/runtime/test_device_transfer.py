@@ -156,3 +156,41 @@ def test_nothing_crosses_after_the_stop():
         transfer.output()
     assert body.devices[1].on != watching.light.on
     assert watching.emitted == ['light']
+
+
+class SwitchesOff(Watching):
+    """Switches its light off in initialize() already."""
+
+    def initialize(self, io):
+        super().initialize(io)
+        self.light.on = False
+        self.light.notify_state_change()
+        return True
+
+
+def test_a_light_switched_in_initialize_goes_out_with_the_initial_commands():
+    """Before the first tick, and once."""
+    body = body_with_devices()
+    emitted = []
+    body.devices[1].state_changed.connect(lambda device: emitted.append(device.on))
+    host = ControllerHost([ManagedController('a', SwitchesOff())], body, 0.01, io.StringIO())
+    host.configure()
+    host.initialize()
+    assert emitted == [False]
+    host.start()
+    host.control(0, 0.0)
+    assert emitted == [False]
+
+
+def test_an_enabled_output_is_part_of_the_request():
+    """The hardware is told which devices a controller is going to command."""
+
+    class Enabling(Watching):
+        def initialize(self, io):
+            super().initialize(io)
+            io.enable_output(self.light)
+            return True
+
+    body = body_with_devices()
+    host = host_of(body, ManagedController('a', Enabling()))
+    assert host.request().device_outputs == {'light'}

@@ -61,13 +61,18 @@ class Device:
         """Axes in the link frame, shape (3, 3); a view that can be written to."""
         return self.T_local[:3, :3]
 
+    @property
+    def command_fields(self) -> tuple[str, ...]:
+        """Names of the attributes that a controller can change: the state but measurements."""
+        return tuple(name for name in self.state_fields if name not in self.measured_fields)
+
     def notify_state_change(self) -> None:
         """Say that the state was changed."""
         self.state_changed(self)
 
     def copy_state_from(self, other: Device) -> None:
         """Take over the state of another device of the same class."""
-        if type(other) is not type(self):
+        if _class_of(other) is not _class_of(self):
             raise TypeError(
                 f'{type(self).__name__} {self.name!r} cannot take the state of a '
                 f'{type(other).__name__}'
@@ -142,6 +147,11 @@ class Device:
         """Class, name and link."""
         where = self.link.name if self.link is not None else None
         return f'{type(self).__name__}({self.name!r}, link={where!r})'
+
+
+def _class_of(device: Device) -> type[Device]:
+    """Class of a device; a strict run puts a watched class, derived from it, in its place."""
+    return getattr(device, 'watched_type', type(device))
 
 
 OtherT = TypeVar('OtherT', bound=Device)

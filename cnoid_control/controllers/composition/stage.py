@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.body import Link, StateFlag
+from cnoid_control.body import Device, Link, StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.controller import (
     ComposedParameters,
@@ -47,6 +47,34 @@ class StageIO(ControllerIO):
         )
         self.outer = outer
         self.current_time = outer.current_time
+        # Indices of the devices that the controller has changed, and the one that is being read.
+        self._changed: set[int] = set()
+        self._arriving = -1
+        for device in self.body.devices:
+            device.state_changed.connect(self._note_change)
+
+    def _note_change(self, device: Device) -> None:
+        if device.index != self._arriving:
+            self._changed.add(device.index)
+
+    def read_device(self, device: Device) -> None:
+        """Take the state of a device over from the composition's body, and say so."""
+        device.copy_state_from(self.outer.body.devices[device.index])
+        self._arriving = device.index
+        try:
+            device.notify_state_change()
+        finally:
+            self._arriving = -1
+
+    def send_devices(self) -> None:
+        """Hand the devices that the controller has changed over to the composition's body."""
+        if self._changed:
+            changed = sorted(self._changed)
+            self._changed.clear()
+            for index in changed:
+                device = self.outer.body.devices[index]
+                device.copy_state_from(self.body.devices[index])
+                device.notify_state_change()
 
     def renew(self) -> None:
         """Be as new: nothing enabled, the body in the state that the composition's is in.
@@ -56,6 +84,8 @@ class StageIO(ControllerIO):
         self.inputs.clear()
         self.outputs.clear()
         self.device_inputs.clear()
+        self.device_outputs.clear()
+        self._changed.clear()
         self.no_delay_mode = False
         self.current_time = self.outer.current_time
         source = self.outer.body
@@ -184,6 +214,8 @@ class SimpleControllerStage(BaseController):
         for device in io.body.devices:
             if device.name in inner.device_inputs:
                 io.enable_input(device)
+            if device.name in inner.device_outputs:
+                io.enable_output(device)
         for name in inner.outputs:
             link = inner.body.link(name)
             if link.actuation_mode & ~JOINT_CHANNELS:
@@ -243,9 +275,7 @@ class SimpleControllerStage(BaseController):
             if flags >= StateFlag.LINK_POSITION
         ]
         self._read_devices = [
-            (device, outer)
-            for device, outer in zip(io.body.devices, io.outer.body.devices, strict=True)
-            if device.name in io.device_inputs
+            device for device in io.body.devices if device.name in io.device_inputs
         ]
 
     def signal(self, type: str, **inputs: Any) -> None:
@@ -260,6 +290,8 @@ class SimpleControllerStage(BaseController):
             if not self.controller.start():
                 raise _refused(self.name, 'start() returned False')
             self._running = True
+            assert self._io is not None
+            self._io.send_devices()
         elif type == 'exit':
             self._stop()
 
@@ -267,6 +299,8 @@ class SimpleControllerStage(BaseController):
         if self._running:
             self.controller.stop()
             self._running = False
+            assert self._io is not None
+            self._io.send_devices()
 
     # --- the tick -----------------------------------------------------------------------------
 
@@ -288,6 +322,7 @@ class SimpleControllerStage(BaseController):
         assert self._io is not None
         self._take(self._io, inputs)
         self._done = not self.controller.control()
+        self._io.send_devices()
         result: Message = {}
         for item, source, joints in self._items:
             if item not in result:
@@ -311,9 +346,8 @@ class SimpleControllerStage(BaseController):
         for item, name in ROOT_ITEMS.items():
             if item in inputs:
                 setattr(root, name, inputs[item])
-        for device, source in self._read_devices:
-            device.copy_state_from(source)
-            device.notify_state_change()
+        for device in self._read_devices:
+            io.read_device(device)
 
 
 def _mode(link: Link) -> StateFlag:

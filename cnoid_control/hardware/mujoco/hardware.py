@@ -12,7 +12,7 @@ import numpy as np
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.exceptions import HardwareError, unknown_device
-from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.hardware.hardware import Hardware, IORequest, require_devices
 from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
 from cnoid_control.hardware.mujoco.model import build_model
@@ -145,10 +145,7 @@ class MujocoHardware(Hardware):
         if self._tick == 0:
             self._initial = self.body.save_state()
             self._set_state()
-        known = [device.name for device in self.body.devices]
-        for name in request.devices:
-            if name not in known:
-                raise unknown_device(name, known)
+        require_devices(self.body, request, self.name)
         self._request = request
         self._commands.open(request)
         self._outputs.open(request)

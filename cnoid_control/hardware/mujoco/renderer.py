@@ -53,6 +53,7 @@ class Lights:
         if isinstance(device, SpotLight):
             model.light_cutoff[light] = np.degrees(device.cut_off_angle)
             model.light_exponent[light] = device.cut_off_exponent
+            model.light_dir[light] = device.R_local @ device.direction
 
     def brightness(self, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
         """Light of all lamps on surface points.
@@ -319,6 +320,7 @@ class CameraRenderer:
         self._renderer: GlRenderer | None = None
         self._by_rays = parameters.camera_renderer == 'rays'
         self._casters: dict[str, tuple[RayCaster, np.ndarray]] = {}
+        self._optics: dict[str, tuple[float, ...]] = {}
 
     def color(self, camera: Camera) -> np.ndarray:
         """Picture of a camera, shape (height, width, 3) or (height, width), uint8.
@@ -399,7 +401,8 @@ class CameraRenderer:
         if self.is_measured(sensor):
             measured = self._data.sensordata[self._mapping.devices.sensors(sensor.name)[0]]
             return _with_errors(np.where(measured < 0.0, np.inf, measured), sensor, random)
-        if sensor.name not in self._casters:
+        grid = (sensor.yaw_range, sensor.yaw_step, sensor.pitch_range, sensor.pitch_step)
+        if self._is_new(sensor.name, grid):
             directions = range_directions(sensor)
             caster = RayCaster(self._model, self._data, directions, self._body_of(sensor))
             self._casters[sensor.name] = (caster, np.ones(len(directions), dtype=bool))
@@ -409,11 +412,16 @@ class CameraRenderer:
         return _with_errors(caster.distances.copy(), sensor, random)
 
     def _camera_caster(self, camera: Camera) -> tuple[RayCaster, np.ndarray]:
-        if camera.name not in self._casters:
+        if self._is_new(camera.name, (camera.field_of_view, camera.width, camera.height)):
             directions, seen = camera_directions(camera)
             caster = RayCaster(self._model, self._data, directions, self._body_of(camera))
             self._casters[camera.name] = (caster, seen)
         return self._casters[camera.name]
+
+    def _is_new(self, name: str, optics: tuple[float, ...]) -> bool:
+        """Whether a device has other optics than when its directions were found."""
+        before, self._optics[name] = self._optics.get(name), optics
+        return before != optics
 
     def _body_of(self, device: Camera | RangeSensor) -> int:
         assert device.link is not None  # Devices of a body have one.

@@ -19,6 +19,7 @@ from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
+from cnoid_control.ros.robot.device_commands import DeviceCommands
 from cnoid_control.ros.robot.device_readers import (
     LOCK_STEP_QOS,
     STATE_QOS,
@@ -94,6 +95,7 @@ class Ros2ControlHardware(Hardware):
         readers: the device topics.
         resolved: what is in use; None before `open` or `prepare`.
         command_controllers: the controllers that receive commands.
+        device_commands: publishes the devices that controllers change.
         switch_hold: commands the controllers that are being switched to.
         is_halted: whether `halt` was called: the run is about to end.
     """
@@ -160,6 +162,7 @@ class Ros2ControlHardware(Hardware):
         self._all: slice | np.ndarray = (
             slice(None) if len(self.joints) == body.num_joints else self._ids
         )
+        self.device_commands = DeviceCommands(node, body, self._warn)
         self._watches = {device.name: f'device_timeout:{device.name}' for device in body.devices}
         self._source: JointStateSource | None = None
         self._q_before = body.q.copy()
@@ -549,6 +552,7 @@ class Ros2ControlHardware(Hardware):
             return
         self._closed = True
         steps: list[Callable[[], object]] = [self.deactivate]
+        steps.append(self.device_commands.close)
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
             steps.append(self._source.subscription.close)

@@ -67,6 +67,7 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
     flags = _checked_flags(robot, request)
     decoder = robot.source.decoder
     publishers = robot.command_controllers.resolve(request)
+    robot.device_commands.demand(request.device_outputs, robot.parameters.startup_timeout)
     needed = _needed_joints(robot, request, publishers)
     known = np.flatnonzero(np.isfinite(decoder.position))
     _require_positions(robot, needed)

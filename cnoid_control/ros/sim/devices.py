@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from std_msgs.msg import Float64MultiArray
 
-from cnoid_control.body import Device
+from cnoid_control.body import Body, Device
 from cnoid_control.exceptions import choices
+from cnoid_control.messages.device_commands import apply_device_command, command_topic
 from cnoid_control.messages.devices import DEVICE_KINDS, DataMessage, NumbersMessage, kind_of
+from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import MessageBuffer
 from cnoid_control.ros.exceptions import RosError
 from cnoid_control.ros.message_types import message_class
 from cnoid_control.ros.raw_dds import RawPublisher
+
+# Device commands that may wait to be taken.
+QUEUE = 10
 
 
 def frame_of(device: Device) -> str:
@@ -95,6 +103,36 @@ class DataPublisher(DevicePublisher):
         value = getattr(device, self._message.attribute)
         layout = self._message.layout(device, frame_of(device), value)
         self.outbox.send(MessageBuffer(layout).encode(stamp))
+
+
+class DeviceInputs:
+    """Commands to the robot's devices, on `<device>/command`; obeyed between two ticks."""
+
+    def __init__(
+        self, node: Node, body: Body, call: Callable[[Callable[[], None]], object]
+    ) -> None:
+        """Subscribe a topic for each device.
+
+        Args:
+            node: node that subscribes.
+            body: the robot.
+            call: has a function called in the thread of the simulation.
+        """
+        self._log = node.get_logger()
+        self._call = call
+        for device in body.devices:
+            node.create_subscription(
+                Float64MultiArray, command_topic(device), partial(self._take, device), QUEUE
+            )
+
+    def _take(self, device: Device, message: Float64MultiArray) -> None:
+        self._call(partial(self._apply, device, message))
+
+    def _apply(self, device: Device, message: Float64MultiArray) -> None:
+        try:
+            apply_device_command(device, message)
+        except MalformedMessage as error:
+            self._log.error(f'command for device {device.name!r} refused: {error}')
 
 
 def make_publisher(node: Node, device: Device, topic: str, qos: QoSProfile) -> DevicePublisher:

@@ -49,7 +49,7 @@ from cnoid_control.ros.sim.controller_server import (
     controller_node,
     watch_activity,
 )
-from cnoid_control.ros.sim.devices import make_publisher
+from cnoid_control.ros.sim.devices import DeviceInputs, make_publisher
 from cnoid_control.ros.sim.loop import SimulationLoop
 from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim.parameters import TOPIC, SimulationParameters
@@ -139,6 +139,7 @@ class MujocoNode(Node):
             hold_time,
             self._drop,
         )
+        self._device_inputs = DeviceInputs(self, self.body, self.loop.call)
         self.companions: list[Node] = []
         self._server: ControllerServer | None = None
         if parameters.interface == TOPIC:

@@ -1,0 +1,148 @@
+"""Devices that a controller changes, on topics; the simulated robot obeys them."""
+
+import pytest
+
+pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
+
+from mujoco_rig import Rig, write_arm
+from robot_rig import QOS, RobotRig, effort_request
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
+
+from cnoid_control.body.devices import Camera, ForceSensor, SpotLight
+from cnoid_control.messages.device_commands import (
+    apply_device_command,
+    command_topic,
+    encode_device_command,
+)
+from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.ros.exceptions import RobotError
+
+
+@pytest.fixture
+def rig(ros_context):
+    """Return a robot in the test's own hands."""
+    made = RobotRig(ros_context)
+    yield made
+    made.close()
+
+
+def listen(rig, topic):
+    """Collect the commands of a device."""
+    messages = []
+    rig.robot.create_subscription(Float64MultiArray, topic, messages.append, QOS)
+    return messages
+
+
+def message_of(**fields):
+    """Return a command that changes these fields."""
+    sizes = [len(values) for values in fields.values()]
+    dimensions = [
+        MultiArrayDimension(label=name, size=size, stride=size)
+        for name, size in zip(fields, sizes, strict=True)
+    ]
+    data = [float(value) for values in fields.values() for value in values]
+    return Float64MultiArray(layout=MultiArrayLayout(dim=dimensions), data=data)
+
+
+@pytest.mark.parametrize('device', [SpotLight('a'), Camera('a'), ForceSensor('a')], ids=repr)
+def test_a_command_holds_all_that_a_controller_can_change(device):
+    """Real ROS reads it; another device that takes it is in the same state."""
+    from rclpy.serialization import deserialize_message
+
+    other = type(device)('a')
+    device.on = False
+    for number, name in enumerate(device.command_fields[1:], 2):
+        value = getattr(device, name)
+        setattr(device, name, value * 0.0 + number if hasattr(value, 'shape') else float(number))
+    message = deserialize_message(encode_device_command(device), Float64MultiArray)
+    assert [one.label for one in message.layout.dim] == list(device.command_fields)
+    apply_device_command(other, message)
+    assert other.read_state().tolist() == device.read_state().tolist()
+    assert other.on is False
+
+
+@pytest.mark.parametrize(
+    ('fields', 'words'),
+    [
+        ({'colour': [1, 0, 0]}, "'colour' cannot be changed; choose from: on, color"),
+        ({'color': [1, 0]}, "'color' has 3 numbers, got 2"),
+        ({'intensity': [float('nan')]}, 'non-finite'),
+        ({}, 'fields none'),
+    ],
+)
+def test_a_command_that_makes_no_sense_changes_nothing(fields, words):
+    """It is refused by name."""
+    lamp = SpotLight('lamp')
+    before = lamp.read_state()
+    with pytest.raises(MalformedMessage, match=words):
+        apply_device_command(lamp, message_of(**fields))
+    assert lamp.read_state().tolist() == before.tolist()
+
+
+def test_topics_have_names_that_ros_allows():
+    """Whatever the model calls its devices."""
+    assert command_topic(SpotLight('lamp')) == 'lamp/command'
+    assert command_topic(SpotLight('2nd lamp-left')) == '_2nd_lamp_left/command'
+
+
+def test_a_change_is_sent_once_and_a_measurement_never(rig):
+    """The topic is advertised when the first change is made."""
+    body = rig.body([SpotLight('lamp'), ForceSensor('force')])
+    hardware = rig.hardware(body)
+    lamp, force = body.devices
+    messages = listen(rig, 'lamp/command')
+    rig.open(hardware, effort_request(body))
+    force.F[:] = 3.0
+    force.notify_state_change()
+    lamp.on = False
+    lamp.notify_state_change()
+    rig.wait(lambda: messages)
+    lamp.notify_state_change()
+    lamp.intensity = 0.5
+    lamp.notify_state_change()
+    rig.wait(lambda: len(messages) > 1)
+    topics = dict(rig.node.get_publisher_names_and_types_by_node('cnoid_control', '/'))
+    assert '/lamp/command' in topics
+    assert '/force/command' not in topics
+    assert len(messages) == 2
+    assert [list(message.data)[:5] for message in messages] == [
+        [0.0, 1.0, 1.0, 1.0, 1.0],
+        [0.0, 1.0, 1.0, 1.0, 0.5],
+    ]
+
+
+def test_an_enabled_output_needs_somebody_who_obeys(rig):
+    """Opening fails and names the device and the topic; with a driver the state is sent."""
+    body = rig.body([SpotLight('lamp')])
+    deaf = rig.hardware(body, startup_timeout=1.0)
+    with pytest.raises(RobotError, match="device 'lamp': nobody subscribes '/lamp/command'"):
+        rig.open(deaf, effort_request(body, device_outputs={'lamp'}))
+    rig.silence()
+    messages = listen(rig, 'lamp/command')
+    body = rig.body([SpotLight('lamp', intensity=0.75)])
+    rig.open(rig.hardware(body), effort_request(body, device_outputs={'lamp'}))
+    rig.wait(lambda: messages)
+    assert messages[0].data[4] == 0.75
+
+
+def test_the_simulated_robot_obeys(ros_context, ros_node, spin_until, tmp_path):
+    """A lamp that is switched by a message is dark; a field that it lacks is refused."""
+    config = write_arm(tmp_path)
+    model = tmp_path / 'arm.urdf'
+    lamp = '<cnoid_control><device name="lamp" type="PointLight" link="lower"/></cnoid_control>'
+    model.write_text(model.read_text().replace('</robot>', f'{lamp}</robot>'))
+    rig = Rig(ros_context, ros_node, spin_until, config)
+    try:
+        device = rig.robot.body.devices[0]
+        light = rig.robot.hardware._mapping.devices.light('lamp')
+        publisher = ros_node.create_publisher(Float64MultiArray, 'lamp/command', 10)
+        assert spin_until(publisher.get_subscription_count)
+        publisher.publish(message_of(on=[0], color=[0.5, 0.25, 0.0]))
+        assert spin_until(lambda: not device.on)
+        assert spin_until(lambda: not rig.robot.hardware.model.light_active[light])
+        assert device.color.tolist() == [0.5, 0.25, 0.0]
+        publisher.publish(message_of(volume=[1]))
+        publisher.publish(message_of(intensity=[0.5]))
+        assert spin_until(lambda: device.intensity == 0.5)
+    finally:
+        assert rig.close() == ''
