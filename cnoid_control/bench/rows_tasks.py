@@ -43,7 +43,7 @@ def targets(body: Body) -> dict[str, np.ndarray]:
     random = np.random.default_rng(1)
     found = {}
     for name in LINKS:
-        pose = body.link(name).T
+        pose = body.link(name).T.copy()
         pose[:3, :3] = pose[:3, :3] @ pin.exp3(0.02 * random.normal(size=3))
         pose[:3, 3] += 0.02 * random.normal(size=3)
         found[name] = pose

@@ -247,3 +247,115 @@ def test_no_solution_has_no_scaling(arm, all_joints):
         limit.lower = limit.upper = np.full(6, bound)
     assert solved.compute() is ControllerResult.NO_SOLUTION
     assert solved.scaling_factor == 0.0
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+def test_a_constraint_that_writes_into_the_velocity_is_stopped(arm, all_joints, solver):
+    """What it is asked about is what is commanded: it may look, not change."""
+
+    class Meddler(EnergyConstraint):
+        def compute_scaling_factor(self, kinematics, velocity):
+            velocity[:] = 0.0
+            return 1.0
+
+    solved = solver_with_task(arm, all_joints, solver)
+    solved.add_constraint(Meddler('mine', 1.0))
+    with pytest.raises(ValueError, match='read-only'):
+        solved.compute()
+
+
+def test_bounds_with_a_factor_put_there_by_hand_scale(arm, all_joints):
+    """What is overridden on the object, or as a whole, is asked as well."""
+
+    class Whole(JointVelocityConstraint):
+        def compute(self, kinematics, velocity):
+            return min(0.25, super().compute(kinematics, velocity))
+
+    free = solver_with_task(arm, all_joints, 'qp')
+    free.compute()
+    for make in (
+        lambda: Whole('mine', all_joints),
+        lambda: JointVelocityConstraint('mine', all_joints),
+    ):
+        solved = solver_with_task(arm, all_joints, 'qp')
+        limit = solved.add_constraint(make())
+        limit.max_velocity = 100.0
+        if type(limit) is JointVelocityConstraint:
+            limit.compute_scaling_factor = lambda kinematics, velocity: 0.25
+        solved.compute()
+        np.testing.assert_allclose(solved.velocity, 0.25 * free.velocity, rtol=1e-6)
+
+
+@pytest.mark.parametrize('solver', SOLVERS)
+@pytest.mark.parametrize(
+    ('raw', 'factor'), [(-3.0, 0.0), (np.inf, 1.0), (-np.inf, 0.0), (True, 1.0), (7, 1.0)]
+)
+def test_odd_factors_are_clamped(arm, all_joints, solver, raw, factor):
+    """And told as what they were used as."""
+
+    class Odd(EnergyConstraint):
+        def compute_scaling_factor(self, kinematics, velocity):
+            return raw
+
+    free = solver_with_task(arm, all_joints, solver)
+    free.compute()
+    solved = solver_with_task(arm, all_joints, solver)
+    odd = solved.add_constraint(Odd('mine', 1.0))
+    assert solved.compute() is ControllerResult.SOLUTION_FOUND
+    np.testing.assert_allclose(solved.velocity, factor * free.velocity, atol=1e-12)
+    assert odd.scaling_factor == factor
+    assert solved.scaling_factor == pytest.approx(factor)
+
+
+def test_a_part_of_an_own_constraint_is_asked_while_its_whole_is_on(arm, all_joints):
+    """As a subconstraint in the seed; the smaller factor of both counts."""
+    free = solver_with_task(arm, all_joints, 'qp')
+    free.compute()
+    limit = 0.5 * free.velocity @ free.velocity
+    solved = solver_with_task(arm, all_joints, 'qp')
+
+    class Half(EnergyConstraint):
+        def compute_scaling_factor(self, kinematics, velocity):
+            return 0.5
+
+    whole = solved.add_constraint(Half('whole', limit))
+    part = whole.add_part(Half('part', limit))
+    part.compute_scaling_factor = lambda kinematics, velocity: 0.1
+    solved.compute()
+    np.testing.assert_allclose(solved.velocity, 0.1 * free.velocity, rtol=1e-6)
+    whole.disable()
+    solved.compute()
+    np.testing.assert_allclose(solved.velocity, free.velocity, rtol=1e-6)
+    assert part.scaling_factor == whole.scaling_factor == 1.0
+
+
+def test_without_a_solution_the_motion_ends_in_the_time_that_is_said(arm, all_joints):
+    """Linearly, and no faster than a constraint of one's own allows."""
+    solved = solver_with_task(arm, all_joints, 'qp')
+    solved.compute()
+    speed = solved.velocity.copy()
+    limits = []
+    for name, bound in (('one', 1.0), ('two', -1.0)):
+        limit = solved.add_constraint(BodyVelocityConstraint(name, arm.link('hand')))
+        limit.update = lambda kinematics, dt: None
+        limit.lower = limit.upper = np.full(6, bound)
+        limits.append(limit)
+    for left in (0.75, 0.5, 0.25, 0.0, 0.0):
+        assert solved.compute() is ControllerResult.NO_SOLUTION
+        solved.slow_down(0.25)
+        np.testing.assert_allclose(solved.velocity, left * speed, atol=1e-12)
+    for limit in limits:
+        limit.disable()
+    solved.compute()
+    np.testing.assert_allclose(solved.velocity, speed, rtol=1e-6)
+
+    class Stop(EnergyConstraint):
+        def compute_scaling_factor(self, kinematics, velocity):
+            return 0.0
+
+    for limit in limits:
+        limit.enable()
+    solved.add_constraint(Stop('stop', 1.0))
+    solved.compute()
+    solved.slow_down(0.25)
+    assert not solved.velocity.any()
