@@ -7,4 +7,4 @@ from cnoid_control.ros.launch import bringup
 
 def generate_launch_description() -> LaunchDescription:
     """SR1 and the control node; `--show-args` lists the launch arguments."""
-    return bringup(config='sr1_routine', controllers_file='controller_manager/sr1')
+    return bringup(config='sr1_routine')

@@ -19,7 +19,6 @@ from cnoid_control.body.devices import (
 from cnoid_control.body.devices.base import Device, DeviceList
 from cnoid_control.body.exceptions import ModelError, MotionError
 from cnoid_control.body.formats.load import load_body
-from cnoid_control.body.formats.ros2_control_tag import select_hardware
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.joint_path import JointPath, Rows, get_joint_path
 from cnoid_control.body.kinematics import (
@@ -64,5 +63,4 @@ __all__ = [
     'calc_mass_matrix',
     'get_joint_path',
     'load_body',
-    'select_hardware',
 ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cnoid_control.body import Body
-    from cnoid_control.body.description import LinkDescription
+    from cnoid_control.body.description import BodyDescription, LinkDescription
 
 PIPE_WIDTH = 132
 
@@ -100,7 +100,7 @@ def describe(body: Body) -> dict[str, Any]:
     """
     description = body.description
     body.calc_forward_kinematics()
-    interfaces = _command_interfaces(description.source)
+    interfaces = _command_interfaces(description)
     joints = [
         _joint(link.description, float(link.q), interfaces)
         for link in body.joints
@@ -181,20 +181,14 @@ def _commands(link: LinkDescription, interfaces: dict[str, list[str]]) -> list[s
     return own or interfaces.get(link.joint_name, [])
 
 
-def _command_interfaces(source: str) -> dict[str, list[str]]:
+def _command_interfaces(description: BodyDescription) -> dict[str, list[str]]:
     """Command interfaces that the `<ros2_control>` tags of a URDF declare, by joint."""
-    if Path(source).suffix != '.urdf':
+    if not description.urdf:
         return {}
-    from cnoid_control.body.formats.resources import read_text
+    from cnoid_control.body.formats.ros2_control_tag import command_interfaces
     from cnoid_control.body.formats.xml_reader import XmlReader
 
-    robot = XmlReader(read_text(Path(source)), source).root
-    return {
-        joint.get('name', ''): [
-            interface.get('name', '') for interface in joint.findall('command_interface')
-        ]
-        for joint in robot.iterfind('ros2_control/joint')
-    }
+    return command_interfaces(XmlReader(description.urdf, description.source).root)
 
 
 def _print(facts: dict[str, Any], console: Console) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.messages.exceptions import MalformedMessage
@@ -36,6 +37,7 @@ from cnoid_control.ros.robot.parameters import (
     default_commands,
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
+from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
@@ -271,10 +273,10 @@ class HeartbeatMonitor:
         self._next_repeat = 0.0
         self._deactivation: threading.Thread | None = None
 
-    def run(self) -> None:
-        """Watch until the context is gone."""
+    def run(self, stop: threading.Event) -> None:
+        """Watch until `stop` is set or the context is gone."""
         pause = self._parameters.timeout / LOOKS_PER_TIMEOUT
-        while self._node.context.ok():
+        while self._node.context.ok() and not stop.is_set():
             self.look()
             time.sleep(pause)
 
@@ -400,7 +402,8 @@ def main(args: Sequence[str] | None = None) -> int:
     avoid_shared_memory()
     # Before the middleware's threads are there, which hear the commands: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
-    rclpy.init(args=words)
+    stop = catch_stop_signals()
+    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     node = Node('cnoid_control_heartbeat', automatically_declare_parameters_from_overrides=True)
     values: dict[str, Any] = nested_values(node)
     try:
@@ -422,13 +425,12 @@ def main(args: Sequence[str] | None = None) -> int:
     gc.freeze()
     sys.setswitchinterval(SWITCH_INTERVAL)
     try:
-        heartbeat.run()
-    except KeyboardInterrupt:
-        pass
+        heartbeat.run(stop)
     finally:
         heartbeat.close()
         node.destroy_node()
         rclpy.try_shutdown()
+    ignore_stop_signals()
     return 0
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import pinocchio as pin
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
@@ -15,43 +19,43 @@ from launch.actions import (
     OpaqueFunction,
     RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from cnoid_control.body.formats.ros2_control_tag import select_hardware
+from cnoid_control.ros.launch_files import LaunchFiles
 from cnoid_control.ros.node.parameters import NODE_KEYS
 from cnoid_control.ros.transport import avoid_shared_memory
-from cnoid_control.runtime.config import RunConfig, load_config
-from cnoid_control.runtime.defaults import make_robot
+from cnoid_control.runtime.config import RunConfig, find_config, load_config
 from cnoid_control.share import shared_file
 
 PACKAGE = 'cnoid_control'
-BROADCASTERS = (
-    'joint_state_broadcaster',
-    'imu_sensor_broadcaster',
-    'LeftAnkleForceSensor_broadcaster',
-    'RightAnkleForceSensor_broadcaster',
-)
-COMMANDERS = ('effort_controller', 'position_controller', 'velocity_controller')
+HARDWARE = ('mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real')
 # Kinds of hardware whose time is simulated.
-SIMULATED = ('mujoco', 'gazebo')
+SIMULATED = ('mujoco', 'gazebo', 'mujoco_ros2_control')
+# A simulated robot may be slow, but it is never gone for long [s].
+SIMULATED_TIMEOUT = 1.0
 
 
 class Bringup:
     """The arguments of one launch, and the processes that they ask for."""
 
-    def __init__(self, context: LaunchContext) -> None:
-        """Take the arguments over, and read the configuration."""
+    def __init__(self, context: LaunchContext, folder: Path) -> None:
+        """Take the arguments over, and read the configuration.
+
+        Args:
+            context: has the arguments.
+            folder: where files are written that other programs need.
+        """
         given = context.launch_configurations
         self.hardware = given['hardware']
         self.namespace = given['namespace']
         self.pacing = given['pacing']
-        self.file = str(shared_file('config', given['config'], '.yaml'))
-        self.controllers_file = str(shared_file('config', given['controllers_file'], '.yaml'))
+        self.viewer = given['viewer']
+        self.file = str(find_config(given['config']).resolve())
         self.config: RunConfig = load_config(self.file, ignore=NODE_KEYS)
         use_sim_time = given['use_sim_time']
         if use_sim_time == 'auto':
@@ -63,43 +67,71 @@ class Bringup:
         self.rate: float = self.changes.get('rate', self.config.parameters.rate)
         self.node_changes: dict[str, Any] = {'autostart': given['autostart'] == 'true'}
         if given['controller']:
-            self.node_changes['controller'] = given['controller']
-        self.viewer = given['viewer']
+            self.node_changes['controller'] = _from_here(given['controller'])
+        self.heartbeat = given['heartbeat'] == 'true'
+        self.gz_args, self.gazebo_world = given['gz_args'], given['world']
+        self.files = LaunchFiles(
+            self.config,
+            self.hardware,
+            self.rate,
+            folder,
+            self.namespace,
+            given['headless'] == 'true',
+            _given_file(given['controllers_file']),
+            _given_file(given['description_file']),
+        )
 
     def actions(self) -> list[Action]:
         """Everything that is to be started."""
         choices: dict[str, Callable[[], list[Action]]] = {
             'mujoco': self.mujoco,
-            'gazebo': self.gazebo,
             'mock': self.mock,
             'topic': self.topic,
+            'gazebo': self.gazebo,
+            'mujoco_ros2_control': self.mujoco_ros2_control,
             'real': list,
         }
-        return [*choices[self.hardware](), *self.control_node(), *self.rviz()]
+        robot = choices[self.hardware]()
+        return [*robot, *self.control_node(), *self.monitor(), *self.rviz()]
 
     def control_node(self) -> list[Action]:
-        """The node with the controller; when it ends, so does the launch."""
-        ros2_control: dict[str, Any] = {}
+        """The node with the controller; when it ends, so does the launch, but on a real robot."""
+        changes: dict[str, Any] = {}
         if self.hardware == 'mujoco':
-            # A simulated robot may be slow, but it is never gone for long.
-            ros2_control['watchdog.state_timeout'] = 1.0
-            ros2_control['hardware.ros2_control.lock_step'] = self.pacing == 'lockstep'
+            changes['watchdog.state_timeout'] = SIMULATED_TIMEOUT
+            changes['hardware.ros2_control.lock_step'] = self.pacing == 'lockstep'
         else:
             # Simulators and managers are slow to start.
-            ros2_control['hardware.ros2_control.startup_timeout'] = 60.0
+            changes['hardware.ros2_control.startup_timeout'] = 60.0
+        if self.hardware in ('gazebo', 'mujoco_ros2_control'):
+            changes['watchdog.state_timeout'] = SIMULATED_TIMEOUT
         if self.hardware == 'topic':
             # The manager shows the last state again while the simulation waits or is late, and
             # the simulation waits while the manager is late, which goes by its own clock.
-            ros2_control['hardware.ros2_control.repetition_time'] = 0.2
-            ros2_control['watchdog.state_timeout'] = 3.0
-            ros2_control['watchdog.time_jump'] = 3.0
+            changes['hardware.ros2_control.repetition_time'] = 0.2
+            changes['watchdog.state_timeout'] = 3.0
+            changes['watchdog.time_jump'] = 3.0
         node = self._node(
-            PACKAGE, PACKAGE, self.file, {**ros2_control, **self.changes, **self.node_changes}
+            PACKAGE, PACKAGE, self.file, {**changes, **self.changes, **self.node_changes}
         )
+        if self.hardware == 'real':
+            # What watches over the robot, and who else uses it, goes on.
+            return [node]
         ended = OnProcessExit(
             target_action=node, on_exit=[EmitEvent(event=Shutdown(reason='the node has ended'))]
         )
         return [node, RegisterEventHandler(ended)]
+
+    def monitor(self) -> list[Action]:
+        """The heartbeat monitor, which stops the robot when the node falls silent."""
+        if not self.heartbeat:
+            return []
+        changes: dict[str, Any] = {}
+        given = self.config.values.get('heartbeat', {})
+        if self.hardware not in ('real', 'mock') and 'timeout' not in given:
+            # The node is silent while a simulation waits or is late.
+            changes['heartbeat.timeout'] = 3.0 if self.hardware == 'topic' else SIMULATED_TIMEOUT
+        return [self._node(PACKAGE, f'{PACKAGE}_heartbeat', self.file, changes)]
 
     def mujoco(self) -> list[Action]:
         """The MuJoCo node in place of ros2_control."""
@@ -111,46 +143,56 @@ class Bringup:
         simulation = self._simulation(
             {'interface': 'topic', 'pacing': self.pacing, 'clock_rate': self.rate}
         )
-        return [simulation, self._state_publisher('topic'), self._manager(), *self._spawners()]
+        return [simulation, self._state_publisher(), self._manager(), *self._spawners()]
 
     def mock(self) -> list[Action]:
         """ros2_control with mock hardware: positions are reached at once, efforts move nothing."""
-        return [self._state_publisher('mock'), self._manager(), *self._spawners(BROADCASTERS)]
+        return [self._state_publisher(), self._manager(), *self._spawners()]
+
+    def mujoco_ros2_control(self) -> list[Action]:
+        """ros2_control with MuJoCo inside, by the package mujoco_ros2_control."""
+        manager = self._manager('mujoco_ros2_control')
+        return [self._state_publisher(), manager, *self._spawners()]
 
     def gazebo(self) -> list[Action]:
         """Gazebo with ros2_control inside."""
+        world = self.gazebo_world or str(self.files.world)
+        server = ' -s' if self.files.headless else ''
         gazebo = IncludeLaunchDescription(
             PythonLaunchDescriptionSource(
                 PathJoinSubstitution(
                     [FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py']
                 )
             ),
-            launch_arguments={'gz_args': '-r -v 1 empty.sdf'}.items(),
+            launch_arguments={'gz_args': f'{self.gz_args}{server} {world}'}.items(),
         )
-        height = make_robot(self.config.parameters.robot, self.config.folder).root_link.p[2]
         spawn = self._node(
-            'ros_gz_sim',
-            'create',
-            arguments=['-topic', 'robot_description', '-z', f'{height:.4f}'],
+            'ros_gz_sim', 'create', arguments=['-topic', 'robot_description', *self._place()]
         )
         clock = self._node(
             'ros_gz_bridge',
             'parameter_bridge',
             arguments=['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock'],
         )
-        return [
-            gazebo,
-            self._state_publisher('gazebo'),
-            spawn,
-            clock,
-            *self._spawners(BROADCASTERS),
-        ]
+        return [gazebo, self._state_publisher(), spawn, clock, *self._spawners()]
+
+    def _place(self) -> list[str]:
+        """Name and place of the robot in Gazebo; a fixed one has its place in its URDF."""
+        body = self.files.body
+        name = self.namespace.strip('/').replace('/', '_') or body.name
+        words = ['-name', name]
+        if not body.is_fixed_root:
+            place = [*body.root_link.p, *pin.rpy.matrixToRpy(np.array(body.root_link.R))]
+            for key, value in zip('xyzRPY', place, strict=True):
+                words += [f'-{key}', f'{value:.6f}']
+        return words
 
     def rviz(self) -> list[Action]:
-        """RViz, where it was asked for."""
+        """RViz, where it was asked for; with the links' frames where nobody else has them."""
         if self.viewer != 'rviz':
             return []
-        return [self._node('rviz2', 'rviz2')]
+        frames = [self._state_publisher()] if self.hardware == 'mujoco' else []
+        return [*frames, self._node('rviz2', 'rviz2')]
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -170,101 +212,172 @@ class Bringup:
         if not self.sim_time['use_sim_time']:
             # Nobody asks for it, and a second robot would contradict it.
             parameters['clock_rate'] = 0.0
+        return self._node(PACKAGE, f'{PACKAGE}_mujoco', self.file, {**parameters, **self.changes})
+
+    def _state_publisher(self) -> Node:
         return self._node(
-            PACKAGE, 'cnoid_control_mujoco', self.file, {**parameters, **self.changes}
+            'robot_state_publisher',
+            'robot_state_publisher',
+            {'robot_description': self.files.description},
         )
 
-    def _state_publisher(self, hardware: str) -> Node:
-        body = make_robot(self.config.parameters.robot, self.config.folder)
-        posture = {joint.joint_name: joint.q for joint in body.joints if joint.name}
-        text = Path(body.description.source).read_text(encoding='utf-8')
-        description = select_hardware(
-            text, hardware, controllers_file=self.controllers_file, posture=posture
-        )
-        return self._node(
-            'robot_state_publisher', 'robot_state_publisher', {'robot_description': description}
-        )
-
-    def _manager(self) -> Node:
+    def _manager(self, package: str = 'controller_manager') -> Node:
         rate = {'update_rate': round(self.rate)}
-        return self._node('controller_manager', 'ros2_control_node', self.controllers_file, rate)
+        return self._node(package, 'ros2_control_node', str(self.files.controllers_file), rate)
 
-    def _spawners(self, broadcasters: tuple[str, ...] = BROADCASTERS[:1]) -> list[Action]:
-        file = ['--param-file', self.controllers_file]
+    def _spawners(self) -> list[Action]:
+        file = ['--param-file', str(self.files.controllers_file)]
+        started = {False: self.files.broadcasters, True: self.files.commanders}
         return [
-            self._node('controller_manager', 'spawner', arguments=[*broadcasters, *file]),
             self._node(
-                'controller_manager', 'spawner', arguments=[*COMMANDERS, '--inactive', *file]
-            ),
+                'controller_manager',
+                'spawner',
+                arguments=[*names, *(['--inactive'] if inactive else []), *file],
+            )
+            for inactive, names in started.items()
+            if names
         ]
 
 
-def bringup(config: str, controllers_file: str) -> LaunchDescription:
-    """Launch description with its arguments.
+def _given_file(name: str) -> Path | None:
+    return shared_file('config', name, '.yaml').resolve() if name else None
+
+
+def _from_here(controller: str) -> str:
+    """Controller whose file is taken from the working folder where it is there."""
+    file, colon, name = controller.rpartition(':')
+    if file.endswith('.py') and Path(file).is_file():
+        return f'{Path(file).resolve()}{colon}{name}'
+    return controller
+
+
+class Argument(NamedTuple):
+    """A launch argument: its name, default and choices, and what it means."""
+
+    name: str
+    default: str
+    choices: tuple[str, ...]
+    description: str
+
+
+ARGUMENTS = (
+    Argument(
+        'hardware',
+        'mujoco',
+        HARDWARE,
+        'the robot: simulated by the MuJoCo node; mock hardware; the MuJoCo node behind a real '
+        'ros2_control_node; Gazebo; mujoco_ros2_control; or a ros2_control that is up already',
+    ),
+    Argument(
+        'controller',
+        '',
+        (),
+        "controller to run: an entry point, 'package.module:Class' or 'file.py:Class'; that of "
+        'the configuration where empty',
+    ),
+    Argument('rate', '', (), 'control rate [Hz]; that of the configuration where empty'),
+    Argument(
+        'controllers_file',
+        '',
+        (),
+        "controller_manager's parameter file, or the name of one in config/; where empty, one is "
+        "made of the robot's joints and devices",
+    ),
+    Argument(
+        'description_file',
+        '',
+        (),
+        'URDF with <ros2_control> tags for controller_manager; where empty, it is made of the '
+        "robot's model",
+    ),
+    Argument(
+        'pacing',
+        'paced',
+        ('free', 'paced', 'lockstep'),
+        'how the MuJoCo node goes with the controller: by the clock alone; by the clock, but '
+        'waiting for late commands; or step by step',
+    ),
+    Argument(
+        'heartbeat', 'true', ('true', 'false'), 'whether the heartbeat monitor watches the node'
+    ),
+    Argument('viewer', 'none', ('none', 'rviz'), 'program that shows the robot'),
+    Argument('namespace', '', (), 'namespace of all nodes'),
+    Argument(
+        'use_sim_time',
+        'auto',
+        ('auto', 'true', 'false'),
+        'whether nodes take their time from /clock; auto: with mujoco, gazebo and '
+        'mujoco_ros2_control',
+    ),
+    Argument(
+        'autostart',
+        'true',
+        ('true', 'false'),
+        'whether the node configures and activates itself',
+    ),
+    Argument(
+        'world',
+        '',
+        (),
+        "Gazebo's world; where empty, a floor with the systems that the robot's sensors need",
+    ),
+    Argument('gz_args', '-r -v 1', (), "Gazebo's arguments besides the world"),
+    Argument(
+        'headless',
+        'false',
+        ('true', 'false'),
+        'whether Gazebo and mujoco_ros2_control have no window',
+    ),
+)
+
+
+def bringup(
+    config: str | Path | None = None,
+    controllers_file: str | Path = '',
+    description_file: str | Path = '',
+) -> LaunchDescription:
+    """Launch description of a robot with its arguments.
 
     Args:
-        config: the parameter file that is the default.
+        config: the parameter file that is the default; where None, one has to be given.
         controllers_file: the controller_manager's parameter file that is the default.
+        description_file: the URDF with `<ros2_control>` tags that is the default.
     """
+    defaults = {
+        'controllers_file': str(controllers_file),
+        'description_file': str(description_file),
+    }
     arguments = [
         DeclareLaunchArgument(
-            'hardware',
-            default_value='mujoco',
-            choices=['mujoco', 'gazebo', 'mock', 'topic', 'real'],
-            description='the robot: simulated by the MuJoCo node; by Gazebo; mock hardware; the '
-            'MuJoCo node behind a real ros2_control_node; or a ros2_control that is up already',
-        ),
-        DeclareLaunchArgument(
-            'controller',
-            default_value='',
-            description="controller to run: an entry point, 'package.module:Class' or "
-            "'file.py:Class'; that of the configuration where empty",
-        ),
-        DeclareLaunchArgument(
             'config',
-            default_value=config,
+            default_value=None if config is None else str(config),
             description="parameter file, or the name of one in the package's config/",
-        ),
-        DeclareLaunchArgument(
-            'controllers_file',
-            default_value=controllers_file,
-            description="controller_manager's parameter file, or the name of one in config/",
-        ),
-        DeclareLaunchArgument(
-            'rate',
-            default_value='',
-            description='control rate [Hz]; that of the configuration where empty',
-        ),
-        DeclareLaunchArgument(
-            'pacing',
-            default_value='paced',
-            choices=['free', 'paced', 'lockstep'],
-            description='how the MuJoCo node goes with the controller: by the clock alone; by the '
-            'clock, but waiting for late commands; or step by step',
-        ),
-        DeclareLaunchArgument(
-            'viewer',
-            default_value='none',
-            choices=['none', 'rviz'],
-            description='program that shows the robot',
-        ),
-        DeclareLaunchArgument('namespace', default_value='', description='namespace of all nodes'),
-        DeclareLaunchArgument(
-            'use_sim_time',
-            default_value='auto',
-            choices=['auto', 'true', 'false'],
-            description='whether nodes take their time from /clock; auto: with mujoco and gazebo',
-        ),
-        DeclareLaunchArgument(
-            'autostart',
-            default_value='true',
-            choices=['true', 'false'],
-            description='whether the node configures and activates itself',
-        ),
+        )
     ]
+    for name, default, choices, description in ARGUMENTS:
+        options: dict[str, Any] = {'choices': list(choices)} if choices else {}
+        arguments.append(
+            DeclareLaunchArgument(
+                name,
+                default_value=defaults.get(name, default),
+                description=description,
+                **options,
+            )
+        )
     return LaunchDescription([*arguments, OpaqueFunction(function=_start)])
 
 
 def _start(context: LaunchContext) -> list[Action]:
     avoid_shared_memory()  # for processes of other packages too
-    return Bringup(context).actions()
+    folder = tempfile.mkdtemp(prefix='cnoid_control_launch_')
+
+    def remove(*_: Any) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    try:
+        actions = Bringup(context, Path(folder)).actions()
+    except BaseException:
+        remove()
+        raise
+    # Programs read these files when they start, or later.
+    return [*actions, RegisterEventHandler(OnShutdown(on_shutdown=remove))]

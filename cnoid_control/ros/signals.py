@@ -30,9 +30,10 @@ def catch_stop_signals() -> threading.Event:
 
 
 def _watch(watched: socket.socket, told: socket.socket, stop: threading.Event) -> None:
-    while watched.recv(1)[0] not in SIGNALS:
-        pass
-    stop.set()
+    # For ever: a second signal finds the file open, too.
+    while True:
+        if watched.recv(1)[0] in SIGNALS:
+            stop.set()
 
 
 def ignore_stop_signals() -> None:

@@ -5,17 +5,25 @@ so and are skipped.
 """
 
 import runpy
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 pytest.importorskip('launch_ros', reason='launch_ros is not installed: it comes with ROS 2')
 
 from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler
+from launch.event_handlers import OnProcessExit
+from launch.utilities import perform_substitutions
 from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
 
-NAMES = ('sr1_pd', 'sr1_routine', 'sr1_walk')
+from cnoid_control.body import load_body
+
+NAMES = ('robot', 'sr1_pd', 'sr1_routine', 'sr1_walk')
+CHOICES = ['mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real']
 
 
 def describe(root, name):
@@ -26,6 +34,12 @@ def describe(root, name):
 
 def started(root, name='sr1_pd', **arguments):
     """Return what a launch file starts with these arguments: package/executable to Node."""
+    nodes, context = every_node(root, name, **arguments)
+    return {f'{node.node_package}/{node.node_executable}': node for node in nodes}, context
+
+
+def every_node(root, name='sr1_pd', **arguments):
+    """Return all nodes that a launch file starts with these arguments."""
     context = LaunchContext()
     context.launch_configurations.update(arguments)
     nodes = []
@@ -34,7 +48,26 @@ def started(root, name='sr1_pd', **arguments):
             entity.execute(context)
         elif isinstance(entity, OpaqueFunction):
             nodes = [action for action in entity.execute(context) if isinstance(action, Node)]
-    return {f'{node.node_package}/{node.node_executable}': node for node in nodes}, context
+    return nodes, context
+
+
+def words_of(node, context):
+    """Return the arguments of a program."""
+    return [perform_substitutions(context, word) for word in node.cmd[1:]]
+
+
+def spawned(root, **arguments):
+    """Return the controllers that are started, those that are loaded, and their file's content."""
+    nodes, context = every_node(root, **arguments)
+    words = [words_of(node, context) for node in nodes if node.node_executable == 'spawner']
+    active = next(line for line in words if '--inactive' not in line)
+    loaded = next(line for line in words if '--inactive' in line)
+    file = active[active.index('--param-file') + 1]
+    return (
+        active[: active.index('--param-file')],
+        loaded[: loaded.index('--inactive')],
+        yaml.safe_load(Path(file).read_text()),
+    )
 
 
 def parameters(node, context):
@@ -58,7 +91,8 @@ def test_every_argument_is_described(root, name):
         arguments
     )
     assert all(argument.description for argument in arguments.values())
-    assert arguments['hardware'].choices == ['mujoco', 'gazebo', 'mock', 'topic', 'real']
+    assert arguments['hardware'].choices == CHOICES
+    assert {'config', 'controllers_file', 'heartbeat', 'world', 'headless'} <= set(arguments)
 
 
 @pytest.mark.parametrize(
@@ -92,21 +126,33 @@ def test_every_argument_is_described(root, name):
                 'controller_manager/spawner',
             },
         ),
+        (
+            'mujoco_ros2_control',
+            {
+                'robot_state_publisher/robot_state_publisher',
+                'mujoco_ros2_control/ros2_control_node',
+                'controller_manager/spawner',
+            },
+        ),
     ],
 )
 def test_each_hardware_starts_what_it_needs(root, hardware, expected):
     """Each choice of hardware starts its own programs, and always the node."""
     nodes, context = started(root, hardware=hardware)
-    assert set(nodes) == {'cnoid_control/cnoid_control', *expected}
+    always = {'cnoid_control/cnoid_control', 'cnoid_control/cnoid_control_heartbeat'}
+    assert set(nodes) == always | expected
     given = parameters(nodes['cnoid_control/cnoid_control'], context)
-    assert given['use_sim_time'] is (hardware in ('mujoco', 'gazebo'))
+    assert given['use_sim_time'] is (hardware in ('mujoco', 'gazebo', 'mujoco_ros2_control'))
     publisher = nodes.get('robot_state_publisher/robot_state_publisher')
     if publisher is not None:
         description = parameters(publisher, context)['robot_description']
-        plugin = {'gazebo': 'GazeboSimSystem', 'mock': 'GenericSystem'}.get(
-            hardware, 'TopicSystem'
-        )
-        assert plugin in description
+        plugins = {
+            'gazebo': 'GazeboSimSystem',
+            'mock': 'GenericSystem',
+            'topic': 'TopicSystem',
+            'mujoco_ros2_control': 'MujocoSystemInterface',
+        }
+        assert plugins[hardware] in description
         assert 'initial_value' in description
 
 
@@ -149,3 +195,118 @@ def test_a_file_may_have_what_only_the_nodes_know(root, tmp_path):
     file.write_text(f'{text}    realtime_priority: 0\n    pacing: free\n')
     nodes, _ = started(root, config=str(file))
     assert 'cnoid_control/cnoid_control' in nodes
+
+
+def test_the_controllers_are_those_of_the_robot(root):
+    """SR1 has an IMU and two force sensors; their broadcasters are named as on the MuJoCo node."""
+    active, loaded, content = spawned(root, hardware='mock', rate='500')
+    assert active == [
+        'joint_state_broadcaster',
+        'imu_sensor_broadcaster',
+        'LeftAnkleForceSensor_broadcaster',
+        'RightAnkleForceSensor_broadcaster',
+    ]
+    assert loaded == ['effort_controller', 'position_controller', 'velocity_controller']
+    manager = content['/**/controller_manager']['ros__parameters']
+    assert manager['update_rate'] == 500
+    assert set(manager) == {'update_rate', *active, *loaded}
+    imu = content['/**/imu_sensor_broadcaster']['ros__parameters']
+    assert imu == {'sensor_name': 'WaistIMU', 'frame_id': 'WAIST'}
+    assert len(content['/**/effort_controller']['ros__parameters']['joints']) == 29
+
+
+def test_another_robot_has_others(root):
+    """An arm without sensors has no broadcasters but that of the joint states."""
+    active, loaded, content = spawned(root, name='robot', config='pd', hardware='mock')
+    assert active == ['joint_state_broadcaster']
+    joints = [f'joint{number}' for number in range(1, 8)]
+    for name in loaded:
+        assert content[f'/**/{name}']['ros__parameters']['joints'] == joints
+
+
+def test_behind_topics_only_joint_states_are_broadcast(root):
+    """The MuJoCo node publishes the sensors itself."""
+    assert spawned(root, hardware='topic')[0] == ['joint_state_broadcaster']
+
+
+def test_own_controllers_are_started_by_their_names(root, tmp_path):
+    """Of the user's parameter file, broadcasters are started and the others loaded."""
+    file = tmp_path / 'mine.yaml'
+    file.write_text(
+        'controller_manager:\n  ros__parameters:\n    update_rate: 100\n'
+        '    states: {type: joint_state_broadcaster/JointStateBroadcaster}\n'
+        '    arm: {type: joint_trajectory_controller/JointTrajectoryController}\n'
+    )
+    active, loaded, _ = spawned(root, hardware='mock', controllers_file=str(file))
+    assert (active, loaded) == (['states'], ['arm'])
+
+
+def test_gazebo_has_the_names_rate_and_namespace_of_the_robot(root):
+    """In the URDF, in the parameter files that it names, and in the arguments of `create`."""
+    nodes, context = every_node(root, hardware='gazebo', rate='500', namespace='left')
+    by_name = {node.node_executable: node for node in nodes}
+    text = parameters(by_name['robot_state_publisher'], context)['robot_description']
+    plugin = ElementTree.fromstring(text).find('gazebo/plugin')
+    assert plugin.findtext('ros/namespace') == '/left'
+    controllers, rate = [Path(tag.text) for tag in plugin.findall('parameters')]
+    manager = yaml.safe_load(rate.read_text())['/**/controller_manager']
+    assert manager == {'ros__parameters': {'update_rate': 500}}
+    content = yaml.safe_load(controllers.read_text())
+    force = content['/**/LeftAnkleForceSensor_broadcaster']['ros__parameters']
+    assert force['frame_id'] == 'LLEG_ANKLE_R_link'
+    words = words_of(by_name['create'], context)
+    assert words[words.index('-name') + 1] == 'left'
+    assert float(words[words.index('-z') + 1]) > 0.5
+
+
+def test_mujoco_ros2_control_gets_a_model_of_the_robot(root):
+    """With a motor per joint, sensors by the names that it looks for, and the start posture."""
+    mujoco = pytest.importorskip('mujoco')
+    nodes, context = every_node(root, hardware='mujoco_ros2_control')
+    by_name = {node.node_executable: node for node in nodes}
+    text = parameters(by_name['robot_state_publisher'], context)['robot_description']
+    robot = ElementTree.fromstring(text)
+    given = {tag.get('name'): tag.text for tag in robot.iterfind('ros2_control/hardware/param')}
+    model = mujoco.MjModel.from_xml_path(given['mujoco_model'])
+    assert (model.nu, model.nkey) == (29, 1)
+    assert model.joint(given['odom_free_joint_name']).id == 0
+    assert sum(model.body_mass) == pytest.approx(load_body(root / 'urdf/sr1.urdf').mass)
+    for name in ('WaistIMU_quat', 'WaistIMU_gyro', 'WaistIMU_accel', 'LeftAnkleForceSensor_force'):
+        assert model.sensor(name).id >= 0
+    tag = robot.find("ros2_control/sensor[@name='WaistIMU']")
+    assert tag.findtext("param[@name='mujoco_type']") == 'imu'
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    assert data.joint('RLEG_KNEE').qpos[0] == pytest.approx(0.07854)
+    _, loaded, content = spawned(root, hardware='mujoco_ros2_control')
+    assert loaded == ['effort_controller'], 'motors take efforts'
+    force = content['/**/LeftAnkleForceSensor_broadcaster']['ros__parameters']
+    assert force['multiplier.force.z'] == -1.0
+
+
+@pytest.mark.parametrize(('hardware', 'ends'), [('mujoco', True), ('mock', True), ('real', False)])
+def test_on_a_real_robot_nothing_else_is_stopped(root, hardware, ends):
+    """Elsewhere the launch ends with the node."""
+    context = LaunchContext()
+    context.launch_configurations['hardware'] = hardware
+    entities = describe(root, 'sr1_pd').entities
+    for entity in entities[:-1]:
+        entity.execute(context)
+    handlers = [
+        action.event_handler
+        for action in entities[-1].execute(context)
+        if isinstance(action, RegisterEventHandler)
+    ]
+    assert any(isinstance(handler, OnProcessExit) for handler in handlers) is ends
+
+
+def test_the_monitor_waits_for_a_simulation(root):
+    """It is started unless it is not wanted; simulated time may stand still for a while."""
+    nodes, context = started(root, hardware='mujoco')
+    monitor = nodes['cnoid_control/cnoid_control_heartbeat']
+    assert parameters(monitor, context)['heartbeat.timeout'] == 1.0
+    nodes, context = started(root, hardware='real')
+    monitor = nodes['cnoid_control/cnoid_control_heartbeat']
+    assert 'heartbeat.timeout' not in parameters(monitor, context)
+    nodes, _ = started(root, heartbeat='false')
+    assert 'cnoid_control/cnoid_control_heartbeat' not in nodes

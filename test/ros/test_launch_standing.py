@@ -38,5 +38,5 @@ class TestAfterwards(unittest.TestCase):
     def test_all_ended_in_order(self, proc_info):
         """All processes ended by themselves and say that nothing failed."""
         rig.close()
-        assert len(list(proc_info.process_names())) == 2
+        assert len(list(proc_info.process_names())) == 3
         assertExitCodes(proc_info)

@@ -44,3 +44,21 @@ def test_a_main_thread_that_waits_for_messages_is_not_needed(number):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+TWICE = """
+import signal, time
+from cnoid_control.ros.signals import catch_stop_signals
+
+stop = catch_stop_signals()
+for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+    signal.raise_signal(number)
+    time.sleep(0.05)
+print(stop.is_set())
+"""
+
+
+def test_a_second_signal_is_as_quiet_as_the_first():
+    """A terminal and `ros2 launch` both send one."""
+    done = subprocess.run([sys.executable, '-c', TWICE], capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ('True\n', '', 0)

@@ -1,18 +1,25 @@
-"""The `<ros2_control>` tags of a URDF."""
+"""The `<ros2_control>` tags of a URDF: read, completed, and set to a kind of hardware."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree
 
+from cnoid_control.body.description import BodyDescription
+from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu, RateGyroSensor
+from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import ModelError
-from cnoid_control.body.formats.xml_reader import XmlReader
 from cnoid_control.exceptions import choices
+
+Element = ElementTree.Element
+sub = ElementTree.SubElement
+
+MOCK_PLUGIN = 'mock_components/GenericSystem'
 
 # Short names of hardware, and the ros2_control plug-in with the parameters it needs.
 HARDWARE: dict[str, tuple[str, dict[str, str]]] = {
     'gazebo': ('gz_ros2_control/GazeboSimSystem', {}),
-    'mock': ('mock_components/GenericSystem', {}),
+    'mock': (MOCK_PLUGIN, {}),
     # Without the threshold commands that are close to the state would not be sent; without names
     # the topics of all robots would be the same, whatever their namespaces.
     'topic': (
@@ -23,55 +30,136 @@ HARDWARE: dict[str, tuple[str, dict[str, str]]] = {
             'joint_states_topic': 'robot_joint_states',
         },
     ),
+    'mujoco_ros2_control': ('mujoco_ros2_control/MujocoSystemInterface', {}),
 }
 
-GAZEBO_PLUGIN = ('gz_ros2_control-system', 'gz_ros2_control::GazeboSimROS2ControlPlugin')
+COMMANDS = ('effort', 'position', 'velocity')
+ORIENTATION = [f'orientation.{axis}' for axis in 'xyzw']
+VELOCITY = [f'angular_velocity.{axis}' for axis in 'xyz']
+ACCELERATION = [f'linear_acceleration.{axis}' for axis in 'xyz']
+STATES: dict[type[Device], list[str]] = {
+    ForceSensor: [f'{what}.{axis}' for what in ('force', 'torque') for axis in 'xyz'],
+    RateGyroSensor: VELOCITY,
+    AccelerationSensor: ACCELERATION,
+    Imu: ORIENTATION + VELOCITY + ACCELERATION,
+}
 
 
-def select_hardware(
-    urdf: str,
-    hardware: str,
-    parameters: Mapping[str, str] | None = None,
-    controllers_file: str = '',
-    posture: Mapping[str, float] | None = None,
-) -> str:
-    """URDF text whose `<ros2_control>` tags name the hardware given.
+def device_name(device: Device, index: int) -> str:
+    """Name of a device; one that has none gets its class and number."""
+    return device.name or f'{type(device).__name__}{index}'
+
+
+def command_interfaces(robot: Element) -> dict[str, list[str]]:
+    """Command interfaces that the tags of a URDF declare, by joint."""
+    return {
+        joint.get('name', ''): [
+            interface.get('name', '') for interface in joint.findall('command_interface')
+        ]
+        for joint in robot.iterfind('ros2_control/joint')
+    }
+
+
+def add_system(robot: Element, description: BodyDescription) -> Element:
+    """Add a `<ros2_control>` element with every joint that can be commanded, on mock hardware.
 
     Args:
-        urdf: text of a URDF.
-        hardware: gazebo, mock, topic, or a ros2_control plug-in as `package/Class`.
+        robot: the URDF's outermost element.
+        description: the robot.
+
+    Returns:
+        The element, without sensors.
+    """
+    system = sub(robot, 'ros2_control', name=description.name or 'robot', type='system')
+    sub(sub(system, 'hardware'), 'plugin').text = MOCK_PLUGIN
+    moving = [link for link in description.links if link.joint_type.has_displacement]
+    for link in sorted(moving, key=lambda link: link.joint_id):
+        if link.joint_id < 0 or link.mimic is not None:
+            continue
+        joint = sub(system, 'joint', name=link.joint_name)
+        for name in COMMANDS:
+            sub(joint, 'command_interface', name=name)
+        for name in ('position', 'velocity', 'effort'):
+            state = sub(joint, 'state_interface', name=name)
+            if name == 'position' and link.q_initial:
+                value = repr(float(link.q_initial))
+                sub(state, 'param', name='initial_value').text = value
+    return system
+
+
+def add_sensor(
+    system: Element, name: str, device: Device, link: str, states: Iterable[str] | None = None
+) -> None:
+    """Add the tag of a device that ros2_control can read; nothing for others.
+
+    Args:
+        system: the `<ros2_control>` element.
+        name: name of the sensor.
+        device: the device.
+        link: name of its link.
+        states: its state interfaces; those of its own values where None.
+    """
+    if type(device) not in STATES:
+        return
+    tag = sub(system, 'sensor', name=name)
+    for state in STATES[type(device)] if states is None else states:
+        sub(tag, 'state_interface', name=state)
+    sub(tag, 'param', name='frame_id').text = link
+
+
+def complete_sensors(robot: Element, description: BodyDescription) -> None:
+    """Declare every device that ros2_control can read, as simulated hardware gives it.
+
+    A broadcaster for IMUs reads an orientation, a rate and an acceleration, and simulated
+    hardware has all of them: so has the tag of a gyroscope or an accelerometer.
+    """
+    system = robot.find('ros2_control')
+    if system is None:
+        system = add_system(robot, description)
+    for index, (link, device) in enumerate(description.devices):
+        if type(device) not in STATES:
+            continue
+        name = device_name(device, index)
+        for owner in robot.findall('ros2_control'):
+            for old in owner.findall('sensor'):
+                if old.get('name') == name:
+                    owner.remove(old)
+        kind = ForceSensor if isinstance(device, ForceSensor) else Imu
+        add_sensor(system, name, device, link, STATES[kind])
+
+
+def set_hardware(
+    robot: Element,
+    hardware: str,
+    parameters: Mapping[str, str] | None = None,
+    posture: Mapping[str, float] | None = None,
+) -> None:
+    """Have the `<ros2_control>` tags name the hardware given.
+
+    Args:
+        robot: the URDF's outermost element.
+        hardware: a short name of HARDWARE, or a ros2_control plug-in as `package/Class`.
         parameters: parameters of the plug-in, beside those it always needs.
-        controllers_file: parameter file of the controller manager that runs inside Gazebo.
         posture: initial positions by joint, for hardware that is simulated [rad] or [m].
 
     Raises:
         ModelError: a name that is neither a short name nor a plug-in.
-        ModelError: the text is not XML.
     """
     if hardware not in HARDWARE and '/' not in hardware:
         raise ModelError(f'unknown hardware {hardware!r}; {choices([*HARDWARE, "package/Class"])}')
     plugin, always = HARDWARE.get(hardware, (hardware, {}))
-    robot = XmlReader(urdf, 'urdf').root
     for system in robot.findall('ros2_control'):
         for old in system.findall('hardware'):
             system.remove(old)
-        block = ElementTree.Element('hardware')
-        ElementTree.SubElement(block, 'plugin').text = plugin
+        block = Element('hardware')
+        sub(block, 'plugin').text = plugin
         for key, value in {**always, **(parameters or {})}.items():
-            ElementTree.SubElement(block, 'param', name=key).text = value
+            sub(block, 'param', name=key).text = value
         system.insert(0, block)
         _set_posture(system, posture or {})
-    if hardware == 'gazebo':
-        filename, name = GAZEBO_PLUGIN
-        gazebo = ElementTree.SubElement(robot, 'gazebo')
-        loaded = ElementTree.SubElement(gazebo, 'plugin', filename=filename, name=name)
-        if controllers_file:
-            ElementTree.SubElement(loaded, 'parameters').text = controllers_file
-    ElementTree.indent(robot)
-    return ElementTree.tostring(robot, encoding='unicode')
 
 
-def _set_posture(system: ElementTree.Element, posture: Mapping[str, float]) -> None:
+def _set_posture(system: Element, posture: Mapping[str, float]) -> None:
     for joint in system.findall('joint'):
         state = joint.find("state_interface[@name='position']")
         name = joint.get('name', '')
@@ -79,5 +167,4 @@ def _set_posture(system: ElementTree.Element, posture: Mapping[str, float]) -> N
             continue
         for old in state.findall("param[@name='initial_value']"):
             state.remove(old)
-        value = ElementTree.SubElement(state, 'param', name='initial_value')
-        value.text = f'{posture[name]:.6f}'
+        sub(state, 'param', name='initial_value').text = f'{posture[name]:.6f}'

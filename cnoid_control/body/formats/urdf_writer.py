@@ -43,6 +43,7 @@ from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.load import load_description
 from cnoid_control.body.formats.mesh import MeshWriter
+from cnoid_control.body.formats.ros2_control_tag import add_sensor, add_system, device_name
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.body.formats.urdf_devices import to_optical_frame
 from cnoid_control.body.formats.urdf_extension import DEVICE_TYPES, JOINT_NUMBERS, TAG
@@ -185,16 +186,6 @@ def _extension_text(value: object) -> str:
     return str(value) if isinstance(value, int) else number(float(str(value)))
 
 
-VELOCITY = [f'angular_velocity.{axis}' for axis in 'xyz']
-ACCELERATION = [f'linear_acceleration.{axis}' for axis in 'xyz']
-STATES: dict[type[Device], list[str]] = {
-    ForceSensor: [f'{what}.{axis}' for what in ('force', 'torque') for axis in 'xyz'],
-    RateGyroSensor: VELOCITY,
-    AccelerationSensor: ACCELERATION,
-    Imu: [f'orientation.{axis}' for axis in 'xyzw'] + VELOCITY + ACCELERATION,
-}
-
-
 def write_devices(robot: Element, system: Element, description: BodyDescription) -> None:
     """Add a Gazebo tag for every sensor, and a ros2_control tag for those it can read.
 
@@ -223,16 +214,7 @@ def write_devices(robot: Element, system: Element, description: BodyDescription)
             _write_camera(sub(sensor, 'camera'), device)
         elif isinstance(device, RangeSensor):
             _write_lidar(sub(sensor, 'lidar'), device)
-        if type(device) in STATES:
-            tag = sub(system, 'sensor', name=device_name(device, index))
-            for state in STATES[type(device)]:
-                sub(tag, 'state_interface', name=state)
-            sub(tag, 'param', name='frame_id').text = link
-
-
-def device_name(device: Device, index: int) -> str:
-    """Name of a device; one that has none gets its class and number."""
-    return device.name or f'{type(device).__name__}{index}'
+        add_sensor(system, device_name(device, index), device, link)
 
 
 def _gazebo_type(device: Device) -> str | None:
@@ -270,8 +252,6 @@ def _write_lidar(element: Element, device: RangeSensor) -> None:
     sub(limits, 'min').text = number(device.min_distance)
     sub(limits, 'max').text = number(device.max_distance)
 
-
-MOCK_PLUGIN = 'mock_components/GenericSystem'
 
 # URDF must have limits of effort and velocity; these stand for none.
 NO_LIMIT = 1e9
@@ -312,7 +292,7 @@ def write_urdf(description: BodyDescription, path: Path) -> None:
     for link in sorted(links, key=lambda link: (link.joint_id < 0, link.joint_id)):
         if link.parent is not None:
             _write_joint(robot, link)
-    system = _write_ros2_control(robot, description)
+    system = add_system(robot, description)
     for link in links:
         _write_surface(robot, link, description)
     try:
@@ -420,23 +400,6 @@ def _write_joint(robot: Element, link: LinkDescription) -> None:
         safety |= {'k_position': soft.k_position, 'k_velocity': soft.k_velocity}
         finite = {key: number(value) for key, value in safety.items() if math.isfinite(value)}
         sub(joint, 'safety_controller', finite)
-
-
-def _write_ros2_control(robot: Element, description: BodyDescription) -> Element:
-    system = sub(robot, 'ros2_control', name=description.name or 'robot', type='system')
-    sub(sub(system, 'hardware'), 'plugin').text = MOCK_PLUGIN
-    moving = [link for link in description.links if link.joint_type.has_displacement]
-    for link in sorted(moving, key=lambda link: link.joint_id):
-        if link.joint_id < 0 or link.mimic is not None:
-            continue
-        joint = sub(system, 'joint', name=link.joint_name)
-        for name in ('effort', 'position', 'velocity'):
-            sub(joint, 'command_interface', name=name)
-        for name in ('position', 'velocity', 'effort'):
-            state = sub(joint, 'state_interface', name=name)
-            if name == 'position' and link.q_initial:
-                sub(state, 'param', name='initial_value').text = number(link.q_initial)
-    return system
 
 
 def _write_surface(robot: Element, link: LinkDescription, description: BodyDescription) -> None:

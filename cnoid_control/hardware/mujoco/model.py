@@ -151,6 +151,17 @@ def build_model(
     in_file = bool(body.description.mjcf or body.description.scene)
     if in_file and free_root is None:
         return _build_in_file(body, parameters, period)
+    spec, robot = make_spec(body, parameters, period, free_root)
+    add_acceleration_sensor(spec, robot.elements.links[0])
+    mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
+    _set_damping(mapping)
+    return mapping
+
+
+def make_spec(
+    body: Body, parameters: MujocoParameters, period: float, free_root: bool | None = None
+) -> tuple[mujoco.MjSpec, BodySpec]:
+    """Spec of a robot in its world, and the robot in it; arguments and errors of `build_model`."""
     spec = mujoco.MjSpec()
     spec.modelname = body.name
     spec.compiler.degree = False
@@ -158,14 +169,11 @@ def build_model(
     geometry = GeometryBuilder(spec, body.description, parameters)
     free = not body.is_fixed_root if free_root is None else free_root
     robot = BodySpec(spec, body, parameters, geometry, free)
-    add_acceleration_sensor(spec, robot.elements.links[0])
     if parameters.floor:
         geometry.add_floor()
     for name, thing in parameters.objects.items():
         geometry.add_object(name, thing)
-    mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
-    _set_damping(mapping)
-    return mapping
+    return spec, robot
 
 
 def _build_in_file(body: Body, parameters: MujocoParameters, period: float) -> MujocoModel:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from cnoid_control.body import Body, Device
 from cnoid_control.body.devices import VisionSensor
@@ -18,11 +17,17 @@ from cnoid_control.ros.sim.controllers import (
 )
 from cnoid_control.ros.sim.pacing import LOCKSTEP
 
+if TYPE_CHECKING:
+    # Parameter files for a controller_manager are made where there is no ROS, too.
+    from rclpy.qos import QoSProfile
+
 JOINT_STATE_BROADCASTER = 'joint_state_broadcaster'
 
 
 def state_qos() -> QoSProfile:
     """Quality of service of states, as broadcasters have it."""
+    from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
     return QoSProfile(
         depth=1,
         reliability=ReliabilityPolicy.RELIABLE,
@@ -32,6 +37,8 @@ def state_qos() -> QoSProfile:
 
 def command_qos(pacing: str) -> QoSProfile:
     """Quality of service of commands: that of forward controllers; in lock-step none is lost."""
+    from rclpy.qos import QoSProfile, ReliabilityPolicy
+
     if pacing == LOCKSTEP:
         return QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE)
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -65,21 +72,29 @@ def make_controllers(
     body: Body,
     commands: Ros2ControlParameters,
     devices: dict[str, Device],
-    active: Iterable[str],
+    active: Iterable[str] = (),
+    interfaces: Mapping[str, Sequence[str]] | None = None,
 ) -> SimulatedControllers:
     """Controllers that ros2_control would have loaded for this configuration.
+
+    Args:
+        body: the robot.
+        commands: its command controllers.
+        devices: its devices by topic, see `served_devices`.
+        active: command controllers that are active from the start.
+        interfaces: command interfaces of each joint; where None, joints have them all.
 
     Raises:
         ParameterError: a controller that is to be active does not exist.
         UnknownJoint: a controller is for a joint that the robot does not have.
     """
     names = [name for name in body.joint_names if name]
-    interfaces = ('position', 'velocity', 'effort')
+    states = ('position', 'velocity', 'effort')
     controllers = [
         SimulatedController(
             JOINT_STATE_BROADCASTER,
             'joint_state_broadcaster/JointStateBroadcaster',
-            state_interfaces=tuple(f'{n}/{i}' for n in names for i in interfaces),
+            state_interfaces=tuple(f'{n}/{i}' for n in names for i in states),
             active=True,
         )
     ]
@@ -93,7 +108,10 @@ def make_controllers(
                     state_interfaces=tuple(
                         f'{device.name}/{name}' for name in kind.broadcaster.interfaces
                     ),
-                    parameters={'sensor_name': device.name},
+                    parameters={
+                        'sensor_name': device.name,
+                        'frame_id': device.link.name if device.link is not None else '',
+                    },
                     active=True,
                 )
             )
@@ -104,6 +122,10 @@ def make_controllers(
     }
     for name, options in forward.items():
         joints = [body.joint(joint).joint_name for joint in options.joints or names]
+        if interfaces is not None and not options.joints:
+            joints = [name for name in joints if options.interface in interfaces.get(name, ())]
+            if not joints:
+                continue
         controllers.append(forward_controller(name, options.interface, joints))
     made = SimulatedControllers(controllers)
     for name in active:

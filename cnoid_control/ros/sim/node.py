@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
+from cnoid_control.body.exceptions import ModelError
+from cnoid_control.body.formats.robot_description import robot_description, to_text
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
@@ -234,10 +237,15 @@ class MujocoNode(Node):
             self._server.publish_activity()
 
     def _publish_description(self) -> None:
-        model = Path(self.body.description.source)
-        if model.suffix == '.urdf':
-            self._description = self.create_publisher(String, 'robot_description', LATCHED)
-            self._description.publish(String(data=model.read_text(encoding='utf-8')))
+        # Meshes of a format that is not URDF are there as long as the node.
+        self._folder = tempfile.TemporaryDirectory(prefix='cnoid_control_')
+        try:
+            robot = robot_description(self.body.description, Path(self._folder.name))
+        except ModelError as error:
+            self.get_logger().warning(f'no robot_description: {error}')
+            return
+        self._description = self.create_publisher(String, 'robot_description', LATCHED)
+        self._description.publish(String(data=to_text(robot)))
 
     def start(self) -> None:
         """Begin to simulate."""

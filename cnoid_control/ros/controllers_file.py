@@ -1,0 +1,89 @@
+"""Parameter files of controller_manager: made from a robot, and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.ros.sim.controllers import SimulatedController
+from cnoid_control.runtime.config import InvalidConfigFile
+from cnoid_control.strict_yaml import load_yaml
+
+MANAGER = 'controller_manager'
+
+
+class LoadedControllers(NamedTuple):
+    """Controllers of a parameter file, by what they do."""
+
+    broadcasters: list[str]
+    commanders: list[str]
+    joint_states: list[str]
+
+
+def controllers_text(
+    controllers: Iterable[SimulatedController],
+    rate: float,
+    frames: Mapping[str, str] | None = None,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
+    """Text of a parameter file that has a controller_manager load these controllers.
+
+    Args:
+        controllers: the controllers.
+        rate: rate of the manager [Hz].
+        frames: names of frames to use in place of others.
+        more: more parameters of controllers, by the type of controller.
+    """
+    manager: dict[str, Any] = {'update_rate': round(rate)}
+    content: dict[str, Any] = {f'/**/{MANAGER}': {'ros__parameters': manager}}
+    for controller in controllers:
+        manager[controller.name] = {'type': controller.type}
+        parameters = {**controller.parameters, **(more or {}).get(controller.type, {})}
+        if 'frame_id' in parameters:
+            frame = parameters['frame_id']
+            parameters['frame_id'] = (frames or {}).get(frame, frame)
+        if parameters:
+            content[f'/**/{controller.name}'] = {'ros__parameters': parameters}
+    return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
+
+
+def rate_text(rate: float) -> str:
+    """Text of a parameter file that sets only the rate of a controller_manager [Hz]."""
+    content = {f'/**/{MANAGER}': {'ros__parameters': {'update_rate': round(rate)}}}
+    return yaml.safe_dump(content)
+
+
+def read_controllers(file: Path) -> LoadedControllers:
+    """Controllers that a controller_manager with this parameter file knows.
+
+    Raises:
+        CnoidControlError: it cannot be read, or is no such file.
+    """
+    try:
+        content = load_yaml(file.read_text(encoding='utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CnoidControlError(f'{file}: cannot be read: {error}') from error
+    sections = content.items() if isinstance(content, dict) else ()
+    loaded = LoadedControllers([], [], [])
+    found = False
+    for key, section in sections:
+        if str(key).rpartition('/')[2] != MANAGER or not isinstance(section, dict):
+            continue
+        found = True
+        for name, options in (section.get('ros__parameters') or {}).items():
+            kind = options.get('type') if isinstance(options, dict) else None
+            if not isinstance(kind, str):
+                continue
+            if 'Broadcaster' not in kind:
+                loaded.commanders.append(name)
+                continue
+            loaded.broadcasters.append(name)
+            if kind.endswith('/JointStateBroadcaster'):
+                loaded.joint_states.append(name)
+    if not found:
+        raise InvalidConfigFile(file, f"has no '{MANAGER}: ros__parameters:'")
+    return loaded

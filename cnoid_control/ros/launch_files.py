@@ -1,0 +1,172 @@
+"""What a launch gives to other programs, made from the robot of a configuration.
+
+The robot's URDF for the hardware of one's choice, controller_manager's parameter file, Gazebo's
+world: all in one folder, which is there as long as the launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from xml.etree import ElementTree
+
+from cnoid_control.body import Body
+from cnoid_control.body.formats.gazebo_urdf import fit_for_gazebo, gazebo_world
+from cnoid_control.body.formats.robot_description import robot_description, to_text
+from cnoid_control.body.formats.ros2_control_tag import (
+    command_interfaces,
+    complete_sensors,
+    set_hardware,
+)
+from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.ros.controllers_file import controllers_text, rate_text, read_controllers
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.sim.assembly import make_controllers, served_devices
+from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.defaults import make_robot
+
+# The MuJoCo of mujoco_ros2_control gives the force of the parent on the child.
+FORCE_SIGN = {
+    'force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster': {
+        f'multiplier.{what}.{axis}': -1.0 for what in ('force', 'torque') for axis in 'xyz'
+    }
+}
+
+
+@dataclass
+class LaunchFiles:
+    """The files of one launch.
+
+    Attributes:
+        config: the configuration.
+        hardware: kind of hardware, as in the launch argument.
+        rate: rate of the control [Hz].
+        folder: where files are written.
+        namespace: namespace of the robot.
+        headless: whether a simulator has no window.
+        given_controllers: controller_manager's parameter file of the user; None to make one.
+        given_description: URDF with `<ros2_control>` tags of the user; None to make one.
+    """
+
+    config: RunConfig
+    hardware: str
+    rate: float
+    folder: Path
+    namespace: str = ''
+    headless: bool = False
+    given_controllers: Path | None = None
+    given_description: Path | None = None
+
+    @cached_property
+    def body(self) -> Body:
+        """The robot where it starts."""
+        robot = self.config.parameters.robot
+        return make_robot(robot, self.config.folder, 1.0 / self.rate)
+
+    @cached_property
+    def _robot(self) -> ElementTree.Element:
+        """URDF with tags for all that can be commanded and read, on the kind of hardware."""
+        description = self.body.description
+        if self.given_description is not None:
+            file = self.given_description
+            text = file.read_text(encoding='utf-8')
+            description = parse_urdf(text, str(file), folder=file.parent)
+        robot = robot_description(description, self.folder)
+        complete_sensors(robot, self.body.description)
+        posture = {joint.joint_name: float(joint.q) for joint in self.body.joints if joint.name}
+        set_hardware(robot, self.hardware, self._hardware_parameters(), posture)
+        if self.hardware == 'mujoco_ros2_control':
+            for sensor in robot.iterfind('ros2_control/sensor'):
+                states = {state.get('name', '') for state in sensor.findall('state_interface')}
+                kind = 'fts' if any(name.startswith('force') for name in states) else 'imu'
+                for key, value in (('mujoco_type', kind), ('mujoco_sensor_name', None)):
+                    parameter = ElementTree.SubElement(sensor, 'param', name=key)
+                    parameter.text = value or sensor.get('name', '')
+        return robot
+
+    def _hardware_parameters(self) -> dict[str, str]:
+        if self.hardware != 'mujoco_ros2_control':
+            return {}
+        # MuJoCo is imported only where it is used.
+        from cnoid_control.hardware.mujoco.export import KEYFRAME, write_mjcf
+        from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+
+        physics = self.config.hardware.get('mujoco', MujocoParameters())
+        file = self.folder / 'robot.xml'
+        root_joint = write_mjcf(self.body, physics, 1.0 / self.rate, file)
+        given = {'mujoco_model': str(file), 'initial_keyframe': KEYFRAME}
+        given['headless'] = str(self.headless).lower()
+        if root_joint:
+            given |= {'odom_free_joint_name': root_joint, 'odom_topic': 'root'}
+        return given
+
+    @cached_property
+    def description(self) -> str:
+        """URDF text for robot_state_publisher and controller_manager."""
+        if self.hardware == 'gazebo':
+            return to_text(self._for_gazebo[0])
+        return to_text(self._robot)
+
+    @cached_property
+    def _for_gazebo(self) -> tuple[ElementTree.Element, dict[str, str]]:
+        robot = ElementTree.fromstring(ElementTree.tostring(self._robot))
+        rate = self._write('rate.yaml', rate_text(self.rate))
+        files = [str(self.controllers_file), str(rate)]
+        names = fit_for_gazebo(
+            robot, self.body.description, self.rate, files, namespace=self.namespace
+        )
+        return robot, names
+
+    @cached_property
+    def controllers_file(self) -> Path:
+        """controller_manager's parameter file: the user's, or one for the robot's devices."""
+        if self.given_controllers is not None:
+            return self.given_controllers
+        return self._write('controllers.yaml', self.controllers_text())
+
+    def controllers_text(self) -> str:
+        """Text of a parameter file with the controllers that the robot can have."""
+        commands = self.config.hardware.get('ros2_control', Ros2ControlParameters())
+        interfaces = command_interfaces(self._robot)
+        more = {}
+        if self.hardware == 'mujoco_ros2_control':
+            # Its motors take efforts; the other interfaces would need gains.
+            interfaces = {
+                name: [one for one in given if one == 'effort']
+                for name, given in interfaces.items()
+            }
+            more = FORCE_SIGN
+        controllers = make_controllers(
+            self.body,
+            commands,
+            served_devices(self.body, self.config.parameters.devices),
+            interfaces=interfaces,
+        )
+        frames = {}
+        if self.hardware == 'gazebo':
+            # The names that Gazebo will have, found on a copy.
+            copy = ElementTree.fromstring(ElementTree.tostring(self._robot))
+            frames = fit_for_gazebo(copy, self.body.description, self.rate)
+        return controllers_text(controllers, self.rate, frames, more)
+
+    @property
+    def broadcasters(self) -> list[str]:
+        """Broadcasters to start: all; behind `topic` hardware, which has joints alone, those."""
+        loaded = read_controllers(self.controllers_file)
+        return loaded.joint_states if self.hardware == 'topic' else loaded.broadcasters
+
+    @property
+    def commanders(self) -> list[str]:
+        """Command controllers to load."""
+        return read_controllers(self.controllers_file).commanders
+
+    @cached_property
+    def world(self) -> Path:
+        """Gazebo's world for this robot."""
+        return self._write('world.sdf', gazebo_world(self.rate, self.body.description))
+
+    def _write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text, encoding='utf-8')
+        return path
