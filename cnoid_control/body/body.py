@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -72,13 +72,14 @@ DeviceT = TypeVar('DeviceT', bound=Device)
 
 @dataclass(frozen=True)
 class BodyState:
-    """Copy of everything that moves: joint arrays, root motion and external wrenches."""
+    """Copy of everything that moves: joints, root, external wrenches, poses of free links."""
 
     joints: dict[str, np.ndarray]
     root_q: np.ndarray
     root_motion: np.ndarray
     root_acceleration: np.ndarray
     external_wrenches: np.ndarray
+    free_poses: dict[int, pin.SE3] = field(default_factory=dict)
 
 
 class Body:
@@ -200,6 +201,8 @@ class Body:
         self.external_wrenches = np.zeros((len(tree.links), 6))
         # World values set by hand on links other than the root; the next kinematics drops them.
         self._overrides: dict[tuple[int, str], np.ndarray] = {}
+        # Poses of links with a free joint and a parent, once they have left it.
+        self._free_poses: dict[int, pin.SE3] = {}
 
     def _make_links(self) -> None:
         tree = self.tree
@@ -384,6 +387,7 @@ class Body:
     def initialize_position(self) -> None:
         """Put the root at the model's default pose, joints to q_initial, and run kinematics."""
         root = self.tree.links[0]
+        self._free_poses.clear()
         self.root_link.R = root.rotation
         self.root_link.p = root.translation
         for link, slot in zip(self.tree.links, self.tree.joint_slots, strict=True):
@@ -422,6 +426,7 @@ class Body:
             root_motion=self.root_motion.copy(),
             root_acceleration=self._root_acceleration.copy(),
             external_wrenches=self.external_wrenches.copy(),
+            free_poses=dict(self._free_poses),
         )
 
     def restore_state(self, state: BodyState) -> None:
@@ -433,6 +438,7 @@ class Body:
         self.root_motion[:] = state.root_motion
         self._root_acceleration[:] = state.root_acceleration
         self.external_wrenches[:] = state.external_wrenches
+        self._free_poses = dict(state.free_poses)
         self.calc_forward_kinematics(velocity=True, acceleration=True)
 
     def clone(self) -> Body:
@@ -555,9 +561,26 @@ class Body:
 
     def link_placement(self, index: int) -> pin.SE3:
         """Pose of a link in the world at the last forward kinematics."""
+        placement = self._placement_on_tree(index)
+        if self._free_poses:
+            free = self.tree.free_links[index]
+            pose = self._free_poses.get(free)
+            if pose is not None:
+                return pose * self._placement_on_tree(free).actInv(placement)
+        return placement
+
+    def _placement_on_tree(self, index: int) -> pin.SE3:
+        """Pose of a link where every free link is on its parent."""
         placement = self.tree.placements[index]
         carrier = self.data.oMi[self.tree.pin_joints[index]]
         return carrier if placement is None else carrier * placement
+
+    def set_free_pose(self, index: int, rotation: np.ndarray, position: np.ndarray) -> None:
+        """Put a link with a free joint and a parent, and all that it carries, somewhere.
+
+        For simulators; everybody else sets p and R of the link.
+        """
+        self._free_poses[index] = pin.SE3(rotation, position)
 
     def link_position(self, index: int) -> np.ndarray:
         """Origin of a link in the world [m]; a writable view for the root, else read only."""
@@ -597,14 +620,24 @@ class Body:
         self._root_R = R
 
     def set_link_value(self, index: int, name: str, value: np.ndarray) -> None:
-        """Set p, R, v, w, dv or dw of a link; but for the root, until the next kinematics."""
+        """Set p, R, v, w, dv or dw of a link.
+
+        But for the root and the poses of free links, it is until the next kinematics.
+        """
         array = np.array(value, dtype=float)
         expected = (3, 3) if name == 'R' else (3,)
         if array.shape != expected:
             raise ValueError(
                 f'{self.tree.links[index].name}.{name} needs shape {expected}, got {array.shape}'
             )
-        if index != 0:
+        if index != 0 and self.tree.free_links[index] == index and name in ('p', 'R'):
+            pose = self.link_placement(index)
+            rotation, position = pose.rotation.copy(), pose.translation.copy()
+            if name == 'R':
+                self.set_free_pose(index, array, position)
+            else:
+                self.set_free_pose(index, rotation, array)
+        elif index != 0:
             self._overrides[index, name] = array
         elif name == 'R':
             self._root_R = array

@@ -400,3 +400,17 @@ class BodyDescription:
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
     warnings: list[str] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
+
+    def warn_of_free_links(self) -> None:
+        """Say what becomes of links that have a parent and yet are free."""
+        free = [
+            repr(link.name)
+            for link in self.links
+            if link.parent is not None and link.joint_type is JointType.FREE
+        ]
+        if free:
+            self.warnings.append(
+                f'free joints inside the tree: {", ".join(free)}. They move on '
+                'their own in physics, which gives their poses; centre of mass, momentum and '
+                'dynamics of the body take them to be fixed to their parents'
+            )

@@ -11,7 +11,6 @@ from cnoid_control.body.exceptions import (
     UnknownLink,
     duplicate_name,
     root_link_error,
-    unknown_type,
 )
 from cnoid_control.exceptions import choices
 
@@ -80,9 +79,6 @@ def _check_link(link: LinkDescription, source: str) -> None:
     # Zero moments are looked at later, with what the link is fixed to; negative ones never are.
     if moments[0] < -1e-9 * moments[2] - 1e-15:
         raise _invalid_inertia(link, source)
-    if link.joint_type is JointType.FREE and link.parent is not None:
-        known = [kind.value for kind in JointType if kind is not JointType.FREE]
-        raise unknown_type(f'joint {link.joint_name!r}', link.joint_type.value, known, source)
     for lower, upper in (('q_lower', 'q_upper'), ('dq_lower', 'dq_upper'), ('u_lower', 'u_upper')):
         # Written so that a limit which is not a number is refused too.
         if not getattr(link, lower) <= getattr(link, upper):
@@ -144,19 +140,25 @@ def _sort_tree(description: BodyDescription) -> list[LinkDescription]:
     return ordered
 
 
+def _pieces(ordered: list[LinkDescription]) -> list[list[LinkDescription]]:
+    """Links that move as one, parents first."""
+    pieces: dict[str, list[LinkDescription]] = {}
+    piece_of: dict[str, str] = {}
+    for link in ordered:
+        moves = link.joint_type.has_displacement or link.joint_type is JointType.FREE
+        fixed = link.parent is not None and not moves
+        piece_of[link.name] = piece_of[str(link.parent)] if fixed else link.name
+        pieces.setdefault(piece_of[link.name], []).append(link)
+    return list(pieces.values())
+
+
 def _check_rigid_parts(ordered: list[LinkDescription], source: str) -> None:
     """Refuse inertias that leave what moves as one piece without a moment about some axis.
 
     Links that are fixed to others often have a point mass, a flat plate's inertia or nothing at
     all: what counts is the piece that they are part of.
     """
-    pieces: dict[str, list[LinkDescription]] = {}
-    piece_of: dict[str, str] = {}
-    for link in ordered:
-        fixed = link.parent is not None and not link.joint_type.has_displacement
-        piece_of[link.name] = piece_of[str(link.parent)] if fixed else link.name
-        pieces.setdefault(piece_of[link.name], []).append(link)
-    for links in pieces.values():
+    for links in _pieces(ordered):
         flat = [link for link in links if _is_flat(link)]
         if flat and not (np.linalg.eigvalsh(_inertia_of_piece(links))[0] > 0.0):
             raise _invalid_inertia(flat[0], source)
@@ -201,12 +203,15 @@ class KinematicTree:
     """What all clones of a body share: the checked links and the pinocchio model.
 
     The root is a free-flyer in pinocchio even where the body is fixed to the world, so that its
-    pose is an input of forward kinematics in both cases.
+    pose is an input of forward kinematics in both cases. Links with a free joint and a parent are
+    on their parent there, as in Choreonoid's kinematics; their poses are a state of the body.
 
     Attributes:
         description: the model as loaded.
         links: links depth-first; the index of a link is its place here.
         parents: index of each link's parent; -1 for the root.
+        free_links: index of the nearest free link that carries each link, or is it; -1 for none.
+            The root does not count.
         mass: total mass [kg].
         model: the pinocchio model, moving links only, with the description's gravity.
         pin_joints: index of the pinocchio joint that carries each link.
@@ -232,6 +237,11 @@ class KinematicTree:
         self.links = depth_first_order(description)
         index = {link.name: i for i, link in enumerate(self.links)}
         self.parents = [-1 if link.parent is None else index[link.parent] for link in self.links]
+        self.free_links: list[int] = []
+        for i, (link, parent) in enumerate(zip(self.links, self.parents, strict=True)):
+            free = parent >= 0 and link.joint_type is JointType.FREE
+            above = self.free_links[parent] if parent >= 0 else -1
+            self.free_links.append(i if free else above)
         self.mass = float(sum(link.mass for link in self.links))
         self._assign_slots()
         self._build_model()

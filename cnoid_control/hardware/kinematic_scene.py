@@ -57,6 +57,7 @@ class KinematicScene:
         data.qpos[mapping.root_qpos] = body.root_q[[0, 1, 2, 6, 3, 4, 5]]
         data.qvel[:3], data.qvel[3:6] = root.v, root.R.T @ root.w
         data.qacc[:3], data.qacc[3:6] = root.dv, root.R.T @ root.dw
+        mapping.put_free_links(data)
         data.qpos[mapping.qpos] = arrays['q'][slots]
         data.qvel[mapping.dofs] = arrays['dq'][slots]
         data.qacc[mapping.dofs] = arrays['ddq'][slots]

@@ -41,7 +41,7 @@ def restore_state_text(body: Body, text: str) -> None:
     if state_to_text(body) == text:
         return
     values = {name: np.array(value, dtype=float) for name, value in json.loads(text).items()}
-    root = {name: values.pop(name) for name in ROOT_ARRAYS}
+    root: dict[str, Any] = {name: values.pop(name) for name in ROOT_ARRAYS}
     body.restore_state(BodyState(joints=values, **root))
 
 

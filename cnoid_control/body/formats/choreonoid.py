@@ -38,6 +38,7 @@ from cnoid_control.body.formats.choreonoid_elements import (
 )
 from cnoid_control.body.formats.choreonoid_node import BodyFile, BodyNode, snake
 from cnoid_control.body.formats.choreonoid_shapes import model_path, model_tree
+from cnoid_control.body.formats.repairs import complete_inertias, complete_masses
 from cnoid_control.body.formats.resources import read_text
 from cnoid_control.strict_yaml import load_yaml
 
@@ -129,6 +130,9 @@ def parse_body(
         ModelError: the subclass that names what is wrong.
     """
     description = _BodyReader(text, BodyFile(source, folder, model_tree(folder)), ()).read()
+    description.warn_of_free_links()
+    complete_inertias(description.links, description.warnings)
+    complete_masses(description.links, description.warnings)
     if root is not None:
         for link in description.links:
             if link.parent is None:

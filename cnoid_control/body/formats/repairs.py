@@ -11,6 +11,9 @@ from cnoid_control.body.description import JointType, LinkDescription
 # Radius of gyration that a mass without an inertia gets [m].
 GYRATION = 0.02
 
+# Mass that the end of a joint gets which has none [kg].
+LEAST_END = 0.001
+
 
 def take_zero_for_unknown(links: Iterable[LinkDescription], warnings: list[str]) -> None:
     """Take limits of 0 for unknown ones, as exporters write them.
@@ -69,6 +72,28 @@ def complete_inertias(links: Iterable[LinkDescription], warnings: list[str]) -> 
             warnings.append(
                 f'link {link.name!r} has a mass of {link.mass:g} kg and no inertia; '
                 f'{link.inertia[0, 0]:.3g} kg m^2 are taken'
+            )
+
+
+def complete_masses(links: Iterable[LinkDescription], warnings: list[str]) -> None:
+    """Give a gram to what moves and neither has nor carries a mass.
+
+    Its joint could not be moved by any finite force otherwise.
+    """
+    by_name = {link.name: link for link in links}
+    carrying: set[str] = set()
+    for link in by_name.values():
+        above = link if link.mass > 0.0 else None
+        while above is not None and above.name not in carrying:
+            carrying.add(above.name)
+            above = by_name.get(above.parent or '')
+    for link in by_name.values():
+        if link.joint_type.has_displacement and link.name not in carrying and link.mass == 0.0:
+            link.mass = LEAST_END
+            if not link.inertia.any():
+                link.inertia = link.mass * GYRATION**2 * np.eye(3)
+            warnings.append(
+                f'link {link.name!r} moves and has no mass; {LEAST_END:g} kg are taken'
             )
 
 

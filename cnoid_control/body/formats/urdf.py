@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +33,7 @@ from cnoid_control.body.exceptions import (
 from cnoid_control.body.formats.repairs import (
     collide_as_seen,
     complete_inertias,
+    complete_masses,
     take_zero_for_unknown,
 )
 from cnoid_control.body.formats.resources import resolve_uri
@@ -41,6 +41,7 @@ from cnoid_control.body.formats.srdf import Semantics, find_srdf, read_srdf
 from cnoid_control.body.formats.urdf_devices import read_devices
 from cnoid_control.body.formats.urdf_extension import UrdfExtension
 from cnoid_control.body.formats.xml_reader import Element, XmlReader, label
+from cnoid_control.exceptions import choices
 
 Color = tuple[float, float, float, float]
 
@@ -126,7 +127,11 @@ def _read_geometry(
     solids = element.findall('geometry/*')
     if not solids or solids[0].tag not in GEOMETRIES:
         kind = solids[0].tag if solids else None
-        raise unknown_type(f'geometry of link {name!r}', kind, GEOMETRIES, reader.source)
+        warnings.append(
+            f'link {name!r}: a <{element.tag}> has the unknown geometry {kind!r} and is left out; '
+            f'{choices(GEOMETRIES)}'
+        )
+        return None
     solid = solids[0]
     if solid.tag == 'mesh':
         x, y, z = reader.vector(solid, 'scale', (1.0, 1.0, 1.0)).tolist()
@@ -172,7 +177,35 @@ def _positive(reader: XmlReader, solid: Element, key: str, value: float) -> floa
     return value
 
 
-logger = logging.getLogger(__name__)
+# Elements that are read, or known to be for other programs, by what they are in.
+ELEMENTS = {
+    'robot': (
+        'link',
+        'joint',
+        'material',
+        'transmission',
+        'gazebo',
+        'ros2_control',
+        'sensor',
+        'cnoid_control',
+        'mujoco',
+        'drake',
+        'group',
+        'static',
+    ),
+    'link': ('inertial', 'visual', 'collision', 'contact', 'self_collision_checking'),
+    'joint': (
+        'origin',
+        'parent',
+        'child',
+        'axis',
+        'limit',
+        'dynamics',
+        'mimic',
+        'safety_controller',
+        'calibration',
+    ),
+}
 
 JOINT_TYPES = {
     'revolute': JointType.REVOLUTE,
@@ -212,7 +245,7 @@ def parse_urdf(
     if robot.tag != 'robot':
         raise missing_value(f'<{robot.tag}>', '<robot>', source)
     colors = read_colors(reader)
-    warnings: list[str] = []
+    warnings = reader.warnings
     links: dict[str, LinkDescription] = {}
     for element in robot.findall('link'):
         link = _read_link(reader, element)
@@ -222,17 +255,21 @@ def parse_urdf(
         links[link.name] = link
     _read_joints(reader, links, warnings)
     complete_inertias(links.values(), warnings)
+    complete_masses(links.values(), warnings)
     description = BodyDescription(
         robot.get('name', ''), list(links.values()), source=source, urdf=text
     )
     description.warnings = warnings
     says_base = _take_out_world(description)
+    _drop_loose_links(description)
+    _warn_of_elements(reader)
     _read_ros2_control_joints(reader, description)
     extension = UrdfExtension(reader)
     extension.apply_to_links(description)
     devices = read_devices(reader, description)
     extension.apply_to_devices(description, devices)
     description.devices = list(devices.values())
+    description.warn_of_free_links()
     says_base = says_base or extension.says_root(description)
     semantics = _read_semantics(description)
     roots = [link for link in description.links if link.parent is None]
@@ -314,6 +351,8 @@ def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> N
     link.translation, link.rotation = reader.origin(element)
     link.joint_axis = reader.vector(element.find('axis'), 'xyz', (1.0, 0.0, 0.0))
     limit = element.find('limit')
+    if limit is None and kind in ('revolute', 'prismatic'):
+        reader.warnings.append(f'{label(element)} has no <limit>; it is taken to be unlimited')
     if limit is not None:
         if kind != 'continuous':
             _read_range(reader, element, limit, link)
@@ -346,25 +385,67 @@ def _read_joint(reader: XmlReader, element: Element, link: LinkDescription) -> N
 def _read_range(reader: XmlReader, joint: Element, limit: Element, link: LinkDescription) -> None:
     if limit.get('lower') is None and limit.get('upper') is None:
         if link.joint_type.has_displacement:
-            logger.warning(
-                '%s: %s has no range; it is taken to be unlimited', reader.source, label(joint)
-            )
+            reader.warnings.append(f'{label(joint)} has no range; it is taken to be unlimited')
         return
     link.q_lower = reader.number(limit, 'lower', finite=False)
     link.q_upper = reader.number(limit, 'upper', finite=False)
 
 
 def _drop_lost_mimics(links: dict[str, LinkDescription], warnings: list[str]) -> None:
-    """Let joints move by themselves that follow one which does not exist."""
-    moving = {link.joint_name for link in links.values() if link.joint_type.has_displacement}
+    """Let joints move by themselves that follow one which does not exist, or each other.
+
+    What follows a follower follows its leader.
+    """
+    moving = {link.joint_name: link for link in links.values() if link.joint_type.has_displacement}
     lost: dict[str, list[str]] = {}
     for link in links.values():
-        if link.mimic is not None and link.mimic.joint not in moving:
-            lost.setdefault(link.mimic.joint, []).append(link.joint_name)
-            link.mimic = None
+        seen = {link.joint_name}
+        while link.mimic is not None:
+            leader = moving.get(link.mimic.joint)
+            if leader is None or leader.joint_name in seen:
+                lost.setdefault(link.mimic.joint, []).append(link.joint_name)
+                link.mimic = None
+                continue
+            if leader.mimic is None:
+                break
+            seen.add(leader.joint_name)
+            link.mimic = Mimic(
+                leader.mimic.joint,
+                link.mimic.multiplier * leader.mimic.multiplier,
+                link.mimic.multiplier * leader.mimic.offset + link.mimic.offset,
+            )
     for joint, followers in lost.items():
         listed = ', '.join(repr(name) for name in followers)
         warnings.append(f'there is no joint {joint!r} to mimic: {listed} moves by itself')
+
+
+def _drop_loose_links(description: BodyDescription) -> None:
+    """Leave out links without mass that hang on nothing and carry nothing."""
+    carriers = {link.parent for link in description.links}
+    roots = [link for link in description.links if link.parent is None]
+    carrying = [link for link in roots if link.name in carriers or link.mass > 0.0]
+    if len(roots) < 2 or not carrying:
+        return
+    for link in roots:
+        if link not in carrying:
+            description.links.remove(link)
+            description.warnings.append(
+                f'link {link.name!r} has no joint and no mass; it is left out'
+            )
+
+
+def _warn_of_elements(reader: XmlReader) -> None:
+    """Say which elements are not read; those of other programs are in tags of their own."""
+    for parent, known in ELEMENTS.items():
+        places = [reader.root] if parent == 'robot' else reader.root.findall(parent)
+        unread = {
+            element.tag: label(place)
+            for place in places
+            for element in place
+            if element.tag not in known
+        }
+        for tag, place in unread.items():
+            reader.warnings.append(f'{place}: <{tag}> is not read')
 
 
 def _take_out_world(description: BodyDescription) -> bool:

@@ -6,7 +6,6 @@ ros2_control tag which of its values are read.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 
@@ -17,6 +16,7 @@ from cnoid_control.body.devices import (
     AccelerationSensor,
     Camera,
     ForceSensor,
+    GenericDevice,
     ImageType,
     Imu,
     LensType,
@@ -30,16 +30,14 @@ from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import UnknownLink, invalid_value
 from cnoid_control.body.formats.xml_reader import Element, XmlReader, label, rpy_matrix
 
-logger = logging.getLogger(__name__)
-
 Devices = dict[str, tuple[str, Device]]
 
 
 def read_devices(reader: XmlReader, description: BodyDescription) -> Devices:
     """Name of the link and device for every sensor tag, by the sensor's name.
 
-    Gazebo's sensors that no device stands for, and those on links that do not exist, are passed
-    over with a warning: they are no reason to refuse a robot.
+    Gazebo's sensors that no device stands for become generic ones, and those on links that do
+    not exist are passed over, with a warning: they are no reason to refuse a robot.
 
     Raises:
         UnknownLink: a ros2_control sensor on a link that does not exist.
@@ -52,13 +50,10 @@ def read_devices(reader: XmlReader, description: BodyDescription) -> Devices:
             name = reader.text(sensor, 'name', sensor)
             reference = gazebo.get('reference', '')
             kind = sensor.get('type', '')
-            if kind not in GAZEBO_SENSORS or reference not in link_of:
-                logger.warning(
-                    '%s: sensor %r of type %r on link %r is passed over',
-                    reader.source,
-                    name,
-                    kind,
-                    reference,
+            if reference not in link_of:
+                reader.warn(
+                    f'sensor {name!r} of type {kind!r} on link {reference!r} is passed over: '
+                    'there is no such link'
                 )
                 continue
             devices[name] = (link_of[reference], _gazebo_device(reader, sensor, name))
@@ -68,14 +63,18 @@ def read_devices(reader: XmlReader, description: BodyDescription) -> Devices:
             link, device = devices[name]
             devices[name] = (link, _narrow(device, sensor))
             continue
-        narrow = _ros2_control_device(sensor, name)
-        if narrow is not None:
-            devices[name] = (_link_of_sensor(reader, sensor, description, link_of), narrow)
+        narrow = _ros2_control_device(reader, sensor, name)
+        devices[name] = (_link_of_sensor(reader, sensor, description, link_of), narrow)
     return devices
 
 
 def _gazebo_device(reader: XmlReader, sensor: Element, name: str) -> Device:
-    device = GAZEBO_SENSORS[sensor.get('type', '')](reader, sensor, name)
+    kind = sensor.get('type', '')
+    if kind in GAZEBO_SENSORS:
+        device = GAZEBO_SENSORS[kind](reader, sensor, name)
+    else:
+        device = GenericDevice(name, kind)
+        reader.warn(f'sensor {name!r} of type {kind!r} has no class here; it is a GenericDevice')
     pose = sensor.find('pose')
     if pose is not None:
         values = reader.parse_vector(pose.text, sensor, 'pose', 6)
@@ -182,7 +181,7 @@ def _quantities(sensor: Element) -> set[str]:
     return {name.partition('.')[0] for name in names}
 
 
-def _ros2_control_device(sensor: Element, name: str) -> Device | None:
+def _ros2_control_device(reader: XmlReader, sensor: Element, name: str) -> Device:
     quantities = _quantities(sensor)
     if quantities & {'force', 'torque'}:
         return ForceSensor(name)
@@ -190,8 +189,10 @@ def _ros2_control_device(sensor: Element, name: str) -> Device | None:
         return _narrow(Imu(name), sensor)
     if 'range' in quantities:
         return RangeSensor(name, yaw_range=0.0, optical_frame=OpticalFrame.ROBOTICS)
-    logger.warning('sensor %r gives nothing that a device stands for: %s', name, quantities)
-    return None
+    listed = ', '.join(sorted(quantities)) or 'nothing'
+    reader.warn(f'sensor {name!r} measures {listed}; it is a GenericDevice')
+    states = [state.get('name', '') for state in sensor.findall('state_interface')]
+    return GenericDevice(name, 'ros2_control', {'state_interfaces': states}, size=len(states))
 
 
 def _narrow(device: Device, sensor: Element) -> Device:
@@ -214,12 +215,9 @@ def _link_of_sensor(
     if frame is not None:
         raise UnknownLink(wanted, link_of, reader.source)
     root = next(link.name for link in description.links if link.parent is None)
-    logger.warning(
-        '%s: sensor %r is taken to be on the root link %r: nothing says where it is '
-        '(a <param name="frame_id"> with the name of a link would)',
-        reader.source,
-        wanted,
-        root,
+    reader.warn(
+        f'sensor {wanted!r} is taken to be on the root link {root!r}: nothing says where it is '
+        '(a <param name="frame_id"> with the name of a link would)'
     )
     return root
 

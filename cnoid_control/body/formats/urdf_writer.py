@@ -369,7 +369,7 @@ def _write_shape(element: Element, shape: Shape, link: str, meshes: MeshWriter) 
 
 
 def _write_joint(robot: Element, link: LinkDescription) -> None:
-    kind = 'fixed'
+    kind = 'floating' if link.joint_type is JointType.FREE else 'fixed'
     if link.joint_type.has_displacement:
         unlimited = math.isinf(link.q_lower) and math.isinf(link.q_upper)
         continuous = link.joint_type is JointType.REVOLUTE and unlimited
@@ -378,7 +378,7 @@ def _write_joint(robot: Element, link: LinkDescription) -> None:
     sub(joint, 'parent', link=str(link.parent))
     sub(joint, 'child', link=link.name)
     write_origin(joint, link.translation, link.rotation)
-    if link.joint_type is JointType.FIXED:
+    if link.joint_type in (JointType.FIXED, JointType.FREE):
         return
     sub(joint, 'axis', xyz=numbers(link.joint_axis))
     if kind == 'fixed':

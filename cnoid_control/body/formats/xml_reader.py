@@ -47,6 +47,7 @@ class XmlReader:
     Attributes:
         source: file the document came from, for messages.
         root: outermost element.
+        warnings: what was assumed or left out, one sentence each.
     """
 
     def __init__(self, text: str, source: str) -> None:
@@ -57,12 +58,18 @@ class XmlReader:
             ModelError: elements are nested too deep.
         """
         self.source = source
+        self.warnings: list[str] = []
         parser = ElementTree.XMLParser(target=_GuardedBuilder(source))
         try:
             parser.feed(text)
             self.root: Element = parser.close()
         except (ElementTree.ParseError, ValueError) as error:
             raise ModelError(f'is not XML that can be read: {error!s}', source) from error
+
+    def warn(self, sentence: str) -> None:
+        """Keep a sentence for the model's warnings, once."""
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
 
     def text(self, element: Element | None, key: str, context: Element) -> str:
         """Attribute that must be there; `context` is named where it is not.

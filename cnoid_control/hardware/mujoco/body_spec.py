@@ -61,7 +61,9 @@ class BodySpec:
         joints = self.elements.joints
         below = _masses_below(tree)
         for link, parent, slot in zip(tree.links, tree.parents, tree.joint_slots, strict=True):
-            carrier = self._spec.worldbody if parent < 0 else bodies[parent]
+            # MuJoCo has free joints on its world only; where the link starts, the state says.
+            alone = parent >= 0 and link.joint_type is JointType.FREE
+            carrier = self._spec.worldbody if parent < 0 or alone else bodies[parent]
             # MuJoCo's own world has the name that roots of URDF files often have.
             name = f'link/{link.name}' if link.name == WORLD else link.name
             body = carrier.add_body(
@@ -71,9 +73,12 @@ class BodySpec:
             if is_free:
                 self.elements.root_joint = f'root/{name}'
                 body.add_freejoint().name = self.elements.root_joint
+            elif alone:
+                self.elements.free_joints[len(bodies)] = f'free/{name}'
+                body.add_freejoint().name = f'free/{name}'
             elif slot >= 0 and link.joint_type.has_displacement:
                 joints[slot] = self._add_joint(body, link).name
-            moves = is_free or slot in joints
+            moves = is_free or alone or slot in joints
             set_inertia(body, link, carries=moves and below[len(bodies)] > 0.0)
             self._builder.add_shapes(body, link)
             bodies.append(body)
@@ -120,5 +125,6 @@ def _masses_below(tree: KinematicTree) -> np.ndarray:
     masses = np.zeros(len(tree.links))
     # Children come behind their parents.
     for index in range(len(tree.links) - 1, 0, -1):
-        masses[tree.parents[index]] += masses[index] + tree.links[index].mass
+        if tree.free_links[index] != index:
+            masses[tree.parents[index]] += masses[index] + tree.links[index].mass
     return masses

@@ -31,6 +31,7 @@ class RobotElements:
         joints: MuJoCo joint of each slot that has one.
         actuators: MuJoCo actuator that takes the loop's commands, of each of these slots.
         root_joint: free joint of the root; empty where the root is fixed.
+        free_joints: free joint of each link that has a parent and moves on its own, by index.
         devices: the devices.
     """
 
@@ -39,4 +40,5 @@ class RobotElements:
     joints: dict[int, str] = field(default_factory=dict)
     actuators: dict[int, str] = field(default_factory=dict)
     root_joint: str = ''
+    free_joints: dict[int, str] = field(default_factory=dict)
     devices: DeviceElements = field(default_factory=DeviceElements)

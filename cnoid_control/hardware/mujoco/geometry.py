@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, not_simulable
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters, ObjectParameters
 
+logger = logging.getLogger(__name__)
+
 # Collision bits: the world (floor, things) and the robot collide with each other; things also
 # among themselves, the robot's links only where self-collision is on.
 WORLD_BIT, ROBOT_BIT, SELF_BIT = 1, 2, 4
@@ -42,6 +45,12 @@ ROBOT_PRIORITY, FLOOR_PRIORITY = 1, 2
 
 # More triangles than this MuJoCo does not read from an .stl file.
 STL_FACES = 200_000
+
+# Thickness given to a mesh that collides and has none [m], and share of its size that is none.
+SHEET, FLAT = 1e-3, 1e-6
+
+# Less surface than this MuJoCo does not take [m^2].
+LEAST_AREA = 1e-9
 
 # Least height between the points of a height field, and thickness of the ground below it [m].
 LEAST_RELIEF, FIELD_BASE = 1e-6, 0.1
@@ -119,6 +128,10 @@ class GeometryBuilder:
     def _add_shape(
         self, body: mujoco.MjsBody, link: LinkDescription, shape: Shape, collides: bool
     ) -> None:
+        solid = shape.geometry
+        if isinstance(solid, Mesh) and solid.vertices and _area(solid) < LEAST_AREA:
+            logger.warning('link %r: a mesh without a surface is left out', link.name)
+            return
         material = self._materials.get(link.material, Material())
         own = SELF_BIT if self._parameters.self_collision else 0
         geom = body.add_geom(
@@ -157,7 +170,7 @@ class GeometryBuilder:
             self._set_height_field(geom, shape, solid)
         else:
             geom.type = mujoco.mjtGeom.mjGEOM_MESH
-            geom.meshname = self._add_mesh(solid)
+            geom.meshname = self._add_mesh(solid, collides=geom.contype > 0)
 
     def _set_height_field(self, geom: mujoco.MjsGeom, shape: Shape, field: HeightField) -> None:
         heights = np.array(field.heights)
@@ -178,7 +191,7 @@ class GeometryBuilder:
         middle = np.array([width / 2.0, depth / 2.0, lowest])
         geom.pos = shape.translation + shape.rotation @ middle
 
-    def _add_mesh(self, solid: Mesh | Cone) -> str:
+    def _add_mesh(self, solid: Mesh | Cone, collides: bool) -> str:
         mesh = self._spec.add_mesh(name=f'mesh_{len(self._spec.meshes)}')
         # Masses do not come from shapes, so meshes need not enclose a volume.
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
@@ -188,15 +201,19 @@ class GeometryBuilder:
             mesh.file = solid.path
             mesh.scale = solid.scale
         elif solid.path:
-            vertices, faces = self._read(solid.path)
-            mesh.uservert = vertices.ravel().tolist()
-            mesh.userface = faces.ravel().tolist()
+            self._set_triangles(mesh, self._read(solid.path), collides)
             mesh.scale = solid.scale
         else:
-            mesh.uservert = list(solid.vertices)
-            mesh.userface = list(solid.triangles)
+            vertices = np.reshape(solid.vertices, (-1, 3))
+            faces = np.reshape(solid.triangles, (-1, 3))
+            self._set_triangles(mesh, Triangles(vertices, faces), collides)
             mesh.scale = solid.scale
         return mesh.name
+
+    def _set_triangles(self, mesh: mujoco.MjsMesh, surface: Triangles, collides: bool) -> None:
+        vertices, faces = _thickened(surface) if collides else surface
+        mesh.uservert = vertices.ravel().tolist()
+        mesh.userface = faces.ravel().tolist()
 
     def _read(self, path: str) -> Triangles:
         try:
@@ -241,6 +258,26 @@ def _selectors(link: LinkDescription, shape: Shape) -> list[str]:
 def selectors(link: str, kind: str, name: str) -> list[str]:
     """Entries of the collision list that select a shape by its link, its kind and its name."""
     return [link, f'{link}/{kind}', *([f'{link}/{name}'] if name else [])]
+
+
+def _area(mesh: Mesh) -> float:
+    """Surface of a mesh that is given by its triangles [m^2]."""
+    corners = np.reshape(mesh.vertices, (-1, 3))[np.reshape(mesh.triangles, (-1, 3)).astype(int)]
+    edges = corners[:, 1:] - corners[:, :1]
+    return float(np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1).sum()) / 2.0
+
+
+def _thickened(surface: Triangles) -> Triangles:
+    """The surface, or a sheet of `SHEET` thickness where it is flat: MuJoCo takes no flat ones."""
+    vertices, faces = surface
+    if not len(vertices):
+        return surface
+    _, lengths, axes = np.linalg.svd(vertices - vertices.mean(axis=0), full_matrices=False)
+    if len(vertices) > 3 and lengths[2] > FLAT * lengths[0]:
+        return surface
+    half = SHEET / 2.0 * axes[2]
+    both = np.concatenate([vertices + half, vertices - half])
+    return Triangles(both, np.concatenate([faces, faces[:, ::-1] + len(vertices)]))
 
 
 def _is_known_format(path: Path) -> bool:

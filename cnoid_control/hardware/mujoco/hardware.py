@@ -120,6 +120,11 @@ class MujocoHardware(Hardware):
                 partial(w.__setitem__, Ellipsis, data.cvel[root_link, :3]),
             ]
 
+        for index in mapping.free_qpos:
+            body_id = mapping.links[index]
+            axes, place = data.xmat[body_id].reshape(3, 3), data.xpos[body_id]
+            self._take_root.append(partial(body.set_free_pose, index, axes, place))
+
     def _gather(
         self, source: np.ndarray, addresses: np.ndarray, target: np.ndarray, ahead: int = 0
     ) -> Call:
@@ -245,6 +250,8 @@ class MujocoHardware(Hardware):
             motion[:3], motion[3:] = root.v, root.R.T @ root.w
         else:
             mapping.place_fixed_root(root.p, np.roll(body.pin_q()[3:7], 1))
+        body.calc_forward_kinematics(velocity=True)
+        mapping.put_free_links(self.data)
         self._qpos[mapping.qpos] = body.joint_arrays['q'][mapping.slots]
         self._qvel[mapping.dofs] = body.joint_arrays['dq'][mapping.slots]
 

@@ -12,7 +12,7 @@ from cnoid_control.hardware.exceptions import HardwareError, not_simulable
 from cnoid_control.hardware.mujoco.body_spec import BodySpec
 from cnoid_control.hardware.mujoco.devices import AMBIENT, HEADLIGHT, DeviceMap, element_id
 from cnoid_control.hardware.mujoco.elements import RobotElements
-from cnoid_control.hardware.mujoco.geometry import GeometryBuilder
+from cnoid_control.hardware.mujoco.geometry import GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.mjcf_world import MjcfWorld
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
@@ -40,6 +40,8 @@ class MujocoModel:
         devices: where the devices are in the model.
         free_root: whether the root moves freely.
         root_qpos, root_dofs: where the root is in qpos and in qvel; empty where it is fixed.
+        free_qpos, free_dofs: the same of the links that have a parent and move on their own, by
+            link index.
     """
 
     def __init__(
@@ -79,33 +81,47 @@ class MujocoModel:
         self.free_root = bool(elements.root_joint)
         self.root_qpos = self.root_dofs = slice(0, 0)
         if self.free_root:
-            root = element_id(model, JOINT, prefix + elements.root_joint)
-            first, dof = int(model.jnt_qposadr[root]), int(model.jnt_dofadr[root])
-            self.root_qpos, self.root_dofs = slice(first, first + 7), slice(dof, dof + 6)
+            self.root_qpos, self.root_dofs = self._free_joint(prefix + elements.root_joint)
+        self.free_qpos: dict[int, slice] = {}
+        self.free_dofs: dict[int, slice] = {}
+        for link, name in elements.free_joints.items():
+            self.free_qpos[link], self.free_dofs[link] = self._free_joint(prefix + name)
         tops = [0] if self.links[0] else [link.index for link in body.root_link.children]
         self._tops = [
             (top, model.body_pos[top].copy(), model.body_quat[top].copy())
             for top in np.unique(self.links[tops])
         ]
 
-    def place_fixed_root(self, position: np.ndarray, quaternion: np.ndarray) -> None:
+    def _free_joint(self, name: str) -> tuple[slice, slice]:
+        joint = element_id(self.model, JOINT, name)
+        first, dof = int(self.model.jnt_qposadr[joint]), int(self.model.jnt_dofadr[joint])
+        return slice(first, first + 7), slice(dof, dof + 6)
+
+    def put_free_links(self, data: mujoco.MjData) -> None:
+        """Put the links that move on their own where the body has them, at rest."""
+        for index, address in self.free_qpos.items():
+            pose = self.body.link_placement(index)
+            data.qpos[address] = [*pose.translation, *quaternion(pose.rotation)]
+            data.qvel[self.free_dofs[index]] = 0.0
+
+    def place_fixed_root(self, position: np.ndarray, orientation: np.ndarray) -> None:
         """Put a root that is fixed to the world somewhere else.
 
         Args:
             position: place of the root in the world [m].
-            quaternion: its axes there, w x y z.
+            orientation: its axes there, w x y z.
         """
         model = self.model
         if self.links[0]:
             model.body_pos[self.links[0]] = position
-            model.body_quat[self.links[0]] = quaternion
+            model.body_quat[self.links[0]] = orientation
             return
         # The root is the world itself: what hangs on it is moved.
         for top, own_position, own_quaternion in self._tops:
             moved = np.zeros(3)
-            mujoco.mju_rotVecQuat(moved, own_position, quaternion)
+            mujoco.mju_rotVecQuat(moved, own_position, orientation)
             model.body_pos[top] = position + moved
-            mujoco.mju_mulQuat(model.body_quat[top], quaternion, own_quaternion)
+            mujoco.mju_mulQuat(model.body_quat[top], orientation, own_quaternion)
 
 
 def physics_step(parameters: MujocoParameters, period: float, own: float = math.inf) -> float:

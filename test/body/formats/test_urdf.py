@@ -11,6 +11,7 @@ from cnoid_control.body import (
     Body,
     Camera,
     ForceSensor,
+    GenericDevice,
     Imu,
     JointType,
     RangeSensor,
@@ -155,16 +156,20 @@ def test_lidar() -> None:
     np.testing.assert_allclose(-sensor.R_optical[:, 2], [1.0, 0.0, 0.0], atol=1e-12)
 
 
-def test_what_no_device_stands_for_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
-    """Sensors of unknown types or on unknown links are told of; the others are there."""
+def test_what_no_device_stands_for_is_generic() -> None:
+    """Sensors of unknown types are generic, those on unknown links left out; both are told of."""
     body = robot(
         '<gazebo reference="arm"><sensor name="smell" type="nose"/>'
         '<sensor name="imu" type="imu"/></gazebo>'
         '<gazebo reference="leg"><sensor name="lost" type="imu"/></gazebo>'
     )
-    assert [device.name for device in body.devices] == ['imu']
-    assert "'smell' of type 'nose'" in caplog.text
-    assert "'lost' of type 'imu' on link 'leg'" in caplog.text
+    assert [device.name for device in body.devices] == ['smell', 'imu']
+    smell = body.find_device(GenericDevice, 'smell')
+    assert smell is not None
+    assert smell.kind == 'nose'
+    said = ' '.join(body.description.warnings)
+    assert "'smell' of type 'nose'" in said
+    assert "'lost' of type 'imu' on link 'leg'" in said
 
 
 def test_old_and_sloppy_gazebo_tags() -> None:
@@ -178,7 +183,7 @@ def test_old_and_sloppy_gazebo_tags() -> None:
     assert body.devices_of(Camera)[0].width == 64
 
 
-def test_joint_without_a_range_is_unlimited(caplog: pytest.LogCaptureFixture) -> None:
+def test_joint_without_a_range_is_unlimited() -> None:
     """A limit of effort and velocity alone does not lock the joint; one end alone is 0."""
     tips = ''.join(
         f'<link name="{name}">{INERTIAL}</link><joint name="{name}" type="revolute">'
@@ -190,8 +195,9 @@ def test_joint_without_a_range_is_unlimited(caplog: pytest.LogCaptureFixture) ->
     assert (body.joint('free').q_lower, body.joint('free').q_upper) == (-math.inf, math.inf)
     assert (body.joint('half').q_lower, body.joint('half').q_upper) == (0.0, 1.0)
     assert body.joint('free').u_upper == 1.0
-    assert "'free'" in caplog.text
-    assert "'half'" not in caplog.text
+    said = ' '.join(body.description.warnings)
+    assert "'free'" in said
+    assert "'half'" not in said
 
 
 def test_limits_may_be_infinite() -> None:
