@@ -128,8 +128,9 @@ def test_what_is_assumed_is_said(tmp_path, capsys):
     assert main(['show', str(path), '--json']) == 0
     captured = capsys.readouterr()
     assert captured.err == ''
-    (warning,) = json.loads(captured.out)['warnings']
-    assert "'nose'" in warning
+    generic, place = json.loads(captured.out)['warnings']
+    assert "'nose' measures smell; it is a GenericDevice" in generic
+    assert "'nose' is taken to be on the root link" in place
 
 
 def test_an_unknown_model_is_refused(capsys):
