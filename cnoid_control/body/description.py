@@ -320,7 +320,8 @@ class ExtraJoint:
     """A joint that closes a loop: it holds together two links that the tree has apart.
 
     It joins one frame on each link. FIXED lets them move in no way, BALL lets them turn about
-    their common origin, HINGE about the axis only, PISTON turn about it and slide along it.
+    their common origin, HINGE about the axis only; PISTON lets the origin of the second frame
+    slide along the axis of the first one, and the links turn.
 
     Attributes:
         kind: what it leaves free.

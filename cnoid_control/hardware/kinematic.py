@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from cnoid_control.hardware.registry import HardwareKind
 
 if TYPE_CHECKING:
     from cnoid_control.hardware.kinematic_scene import KinematicScene
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -106,6 +109,11 @@ class KinematicHardware(Hardware):
         for name in parameters.sensors:
             if name not in known:
                 raise unknown_device(name, known)
+        if body.description.extra_joints:
+            logger.warning(
+                'the loops of %s are not closed: this hardware follows each joint on its own',
+                body.name,
+            )
         self._scene: KinematicScene | None = None
         self._request = IORequest()
         self._tick = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree
 
-from cnoid_control.body.description import BodyDescription
+from cnoid_control.body.description import BodyDescription, JointType
 from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu, RateGyroSensor
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import ModelError
@@ -72,12 +72,13 @@ def add_system(robot: Element, description: BodyDescription) -> Element:
     """
     system = sub(robot, 'ros2_control', name=description.name or 'robot', type='system')
     sub(sub(system, 'hardware'), 'plugin').text = MOCK_PLUGIN
-    moving = [link for link in description.links if link.joint_type.has_displacement]
+    moving = [link for link in description.links if link.joint_type.is_joint]
     for link in sorted(moving, key=lambda link: link.joint_id):
         if link.joint_id < 0 or link.mimic is not None:
             continue
         joint = sub(system, 'joint', name=link.joint_name)
-        for name in COMMANDS:
+        track = link.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK
+        for name in ('velocity',) if track else COMMANDS:
             sub(joint, 'command_interface', name=name)
         for name in ('position', 'velocity', 'effort'):
             state = sub(joint, 'state_interface', name=name)

@@ -5,11 +5,16 @@
       <joint name="J" id="3" rotor_inertia="0.1" actuation_mode="joint_effort" u_upper="inf"/>
       <link name="L" material="Sole"/>                    surface of a link
       <material name="Sole" friction="1.0" restitution="0.0"/>
+      <loop name="O" type="hinge" link1="L" xyz1="0 0 0" rpy1="0 0 0" link2="M" xyz2="0 0 0"
+            rpy2="0 0 0" axis="0 0 1"/>                     a joint that closes a loop of links
       <device name="D" id="0" near="0.1"/>                more about a device of a sensor tag
       <device name="E" type="PointLight" link="L" xyz="0 0 0" rpy="0 0 0"/>   one without a tag
     </cnoid_control>
 
-A joint with id -1 is a virtual joint. Surfaces may also be given the Gazebo way, by
+A joint with id -1 is a virtual joint. A joint of type pseudo_continuous_track is the belt of a
+crawler or a conveyor, commanded by the speed of its surface [m/s]. A loop joins a frame on each of
+two links: fixed, by a hinge or a ball, or by a piston, along whose axis in the first link the
+origin in the second one slides. Surfaces may also be given the Gazebo way, by
 `<gazebo reference="L"><mu1>1.0</mu1></gazebo>`. Attributes of devices have the names that they
 have in Python; vectors are numbers with spaces between them, the info of a GenericDevice is JSON.
 Joints have the attributes type, id, rotor_inertia, q_initial, q_lower, q_upper, dq_lower,
@@ -23,9 +28,17 @@ from enum import Enum
 from typing import TypeVar
 
 import numpy as np
+import pinocchio as pin
 
 from cnoid_control.body import devices as device_types
-from cnoid_control.body.description import BodyDescription, JointType, Material, StateFlag
+from cnoid_control.body.description import (
+    BodyDescription,
+    ExtraJoint,
+    ExtraJointType,
+    JointType,
+    Material,
+    StateFlag,
+)
 from cnoid_control.body.devices import OpticalFrame, VisionSensor
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import (
@@ -102,6 +115,7 @@ class UrdfExtension:
         self._apply_root(description)
         self._apply_joints(description)
         self._apply_materials(description)
+        self._add_loops(description)
 
     def _apply_root(self, description: BodyDescription) -> None:
         reader = self._reader
@@ -137,6 +151,37 @@ class UrdfExtension:
             mode = element.get('actuation_mode')
             if mode is not None:
                 link.actuation_mode = self._mode(element, mode)
+
+    def _add_loops(self, description: BodyDescription) -> None:
+        reader = self._reader
+        names = [link.name for link in description.links]
+        for element in self._elements('loop'):
+            links = (
+                reader.text(element, 'link1', element),
+                reader.text(element, 'link2', element),
+            )
+            for link in links:
+                if link not in names:
+                    raise UnknownLink(link, names, reader.source)
+            xyz = tuple(reader.vector(element, f'xyz{i}', (0.0, 0.0, 0.0)) for i in (1, 2))
+            rpy = tuple(reader.vector(element, f'rpy{i}', (0.0, 0.0, 0.0)) for i in (1, 2))
+            kind = self._kind(element, 'type', element.get('type', 'hinge'), ExtraJointType)
+            axis = reader.vector(element, 'axis', (0.0, 0.0, 1.0))
+            if not np.linalg.norm(axis) > 0.0:
+                expected = 'a vector that is not zero'
+                raise invalid_value(
+                    label(element), 'axis', element.get('axis'), expected, reader.source
+                )
+            description.extra_joints.append(
+                ExtraJoint(
+                    kind,
+                    links,
+                    translations=(xyz[0], xyz[1]),
+                    rotations=(pin.rpy.rpyToMatrix(*rpy[0]), pin.rpy.rpyToMatrix(*rpy[1])),
+                    axis=axis / np.linalg.norm(axis),
+                    name=element.get('name', ''),
+                )
+            )
 
     def _mode(self, element: Element, text: str) -> StateFlag:
         modes = {flag.lower(): flag for flag in StateFlag.__members__}

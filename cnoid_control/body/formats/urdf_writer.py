@@ -18,6 +18,7 @@ from cnoid_control.body.description import (
     Capsule,
     Cylinder,
     Ellipsoid,
+    ExtraJoint,
     HeightField,
     JointType,
     LinkDescription,
@@ -107,6 +108,8 @@ def write_extension(robot: Element, plain: BodyDescription, wanted: BodyDescript
         if link.parent is not None:
             _write_joint_extension(extension, link, links[link.name])
     _write_materials(extension, wanted)
+    for loop in wanted.extra_joints:
+        _write_loop(extension, loop)
     read = {device.name: device for _, device in plain.devices}
     for index, (link_name, device) in enumerate(wanted.devices):
         _write_device(extension, link_name, device_name(device, index), device, read)
@@ -146,6 +149,17 @@ def _write_materials(extension: Element, wanted: BodyDescription) -> None:
         sub(extension, 'material', {'name': name, **{k: number(v) for k, v in values.items()}})
     for link in used:
         sub(extension, 'link', name=link.name, material=link.material)
+
+
+def _write_loop(extension: Element, loop: ExtraJoint) -> None:
+    element = sub(extension, 'loop', {'name': loop.name} if loop.name else {})
+    element.set('type', loop.kind.value)
+    for i, link in enumerate(loop.links):
+        element.set(f'link{i + 1}', link)
+        pose = pose_attributes(loop.translations[i], loop.rotations[i])
+        for key, text in pose.items():
+            element.set(f'{key}{i + 1}', text)
+    element.set('axis', numbers(loop.axis))
 
 
 def _write_device(
@@ -374,6 +388,9 @@ def _write_joint(robot: Element, link: LinkDescription) -> None:
         unlimited = math.isinf(link.q_lower) and math.isinf(link.q_upper)
         continuous = link.joint_type is JointType.REVOLUTE and unlimited
         kind = 'continuous' if continuous else link.joint_type.value
+    elif link.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK:
+        # The nearest that URDF has: a joint that runs on and on.
+        kind = 'continuous'
     joint = sub(robot, 'joint', name=link.joint_name, type=kind)
     sub(joint, 'parent', link=str(link.parent))
     sub(joint, 'child', link=link.name)

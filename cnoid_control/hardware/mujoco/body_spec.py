@@ -13,6 +13,7 @@ from cnoid_control.hardware.mujoco.devices import DeviceBuilder
 from cnoid_control.hardware.mujoco.elements import RobotElements
 from cnoid_control.hardware.mujoco.geometry import GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.inertia import set_inertia
+from cnoid_control.hardware.mujoco.loops import add_loops
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
 WORLD = 'world'
@@ -49,6 +50,7 @@ class BodySpec:
         self.elements = RobotElements()
         self._add_links(free_root)
         self._add_mimics()
+        self.elements.pistons = add_loops(spec, body, self._bodies)
         self._add_actuators()
         devices = DeviceBuilder(spec, self.elements.devices, parameters.exact_accelerometer)
         for device in body.devices:

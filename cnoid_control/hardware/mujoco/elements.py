@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cnoid_control.hardware.mujoco.loops import Piston
+
 
 @dataclass
 class DeviceElements:
@@ -33,6 +35,7 @@ class RobotElements:
         root_joint: free joint of the root; empty where the root is fixed.
         free_joints: free joint of each link that has a parent and moves on its own, by index.
         devices: the devices.
+        pistons: what slides in joints that close loops.
     """
 
     links: list[str] = field(default_factory=list)
@@ -42,3 +45,4 @@ class RobotElements:
     root_joint: str = ''
     free_joints: dict[int, str] = field(default_factory=dict)
     devices: DeviceElements = field(default_factory=DeviceElements)
+    pistons: list[Piston] = field(default_factory=list)

@@ -15,6 +15,7 @@ from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest, require_devices
 from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
+from cnoid_control.hardware.mujoco.loops import place_pistons, warn_of_open_loops
 from cnoid_control.hardware.mujoco.model import build_model
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
@@ -149,6 +150,7 @@ class MujocoHardware(Hardware):
         """
         if self._tick == 0:
             self._initial = self.body.save_state()
+            warn_of_open_loops(self.body)
             self._set_state()
         require_devices(self.body, request, self.name)
         self._request = request
@@ -254,6 +256,7 @@ class MujocoHardware(Hardware):
         mapping.put_free_links(self.data)
         self._qpos[mapping.qpos] = body.joint_arrays['q'][mapping.slots]
         self._qvel[mapping.dofs] = body.joint_arrays['dq'][mapping.slots]
+        place_pistons(self.model, self.data, mapping.pistons, mapping.prefix)
 
     def read(self) -> bool:
         """Run the physics of a tick and copy the state to the body."""

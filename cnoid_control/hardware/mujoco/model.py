@@ -38,6 +38,8 @@ class MujocoModel:
         actuators: MuJoCo actuator of the joint of each of `slots`.
         controls: address in ctrl of each of these actuators.
         devices: where the devices are in the model.
+        pistons: what slides in joints that close loops.
+        prefix: what stands before the robot's names in the model.
         free_root: whether the root moves freely.
         root_qpos, root_dofs: where the root is in qpos and in qvel; empty where it is fixed.
         free_qpos, free_dofs: the same of the links that have a parent and move on their own, by
@@ -78,6 +80,8 @@ class MujocoModel:
         addresses = getattr(model, 'actuator_ctrladr', np.arange(model.nu))
         self.controls = addresses[self.actuators].astype(np.intp)
         self.devices = DeviceMap(model, elements.devices, prefix)
+        self.pistons = elements.pistons
+        self.prefix = prefix
         self.free_root = bool(elements.root_joint)
         self.root_qpos = self.root_dofs = slice(0, 0)
         if self.free_root:
