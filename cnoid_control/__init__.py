@@ -1,7 +1,10 @@
 """Robot controllers written once: run in physics on a laptop, and unchanged on a real robot."""
 
+from typing import TYPE_CHECKING
+
 from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.lazy import lazy_names
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController, parameter
 
 __version__ = '0.1.0'
@@ -13,6 +16,16 @@ __all__ = [
     'ControllerIO',
     'Link',
     'SimpleController',
+    'Simulation',
     'StateFlag',
+    'load_robot',
     'parameter',
+    'run',
 ]
+
+if TYPE_CHECKING:
+    from cnoid_control.simulation import Simulation, load_robot, run
+else:
+    __getattr__ = lazy_names(
+        __name__, dict.fromkeys(('Simulation', 'load_robot', 'run'), 'simulation')
+    )

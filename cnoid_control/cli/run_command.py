@@ -17,6 +17,7 @@ from cnoid_control.runtime.config import RunConfig, parse_value
 if TYPE_CHECKING:
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.recorder import Recorder
+    from cnoid_control.simulation import Simulation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,22 +119,23 @@ def run(args: argparse.Namespace) -> int:
     from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
     from cnoid_control.cli.run_plot import RunPlot
     from cnoid_control.cli.summary_table import print_summary
-    from cnoid_control.runtime.summary import RunMonitor, summarize
+    from cnoid_control.runtime.world_config import is_world
 
+    if is_world(args.config):
+        return _run_world(args)
     config = config_from_arguments(args)
     console = Console(stderr=True)
-    loop = _make_loop(config, detailed_trace=bool(args.plot))
-    monitor = RunMonitor(loop)
+    simulation = _make_simulation(config, record=bool(args.plot))
+    loop = simulation.loop
     plot = RunPlot(loop) if args.plot else None
     recorder = _make_recorder(config, loop, args) if args.log else None
     loop.recorder = recorder
     if args.log or args.plot:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
     duration = _duration(args.duration, config)
-    progress = RunProgress(loop, monitor, duration, console)
+    progress = RunProgress(loop, simulation.monitor, duration, console)
     with StopOnInterrupt(loop.request_stop), progress:
-        outcome = loop.run(duration, args.real_time)
-    summary = summarize(config, loop, monitor, outcome)
+        summary = simulation.complete(duration, args.real_time)
     if recorder is not None:
         summary |= recorder.report()
     if args.json:
@@ -143,14 +145,42 @@ def run(args: argparse.Namespace) -> int:
     # Last: a plot that cannot be drawn must not cost the summary.
     if plot is not None:
         plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
-    return 1 if outcome.exit == 'failed' else 0
+    return 1 if summary['exit'] == 'failed' else 0
 
 
-def _make_loop(config: RunConfig, detailed_trace: bool) -> ControlLoop:
-    from cnoid_control.runtime.build import make_loop
+def _run_world(args: argparse.Namespace) -> int:
+    """Run several robots in one world and print their summaries."""
+    from rich.console import Console
+
+    from cnoid_control.cli.progress import StopOnInterrupt
+    from cnoid_control.cli.summary_table import print_summary
+    from cnoid_control.simulation import Simulation
+
+    for name in ('controller', 'option', 'hardware', 'log', 'plot'):
+        if getattr(args, name):
+            raise CnoidControlError(
+                f'--{name} is for one robot, and {args.config} describes several'
+            )
+    simulation = Simulation(args.config, record=False, os=sys.stderr)
+    first = next(iter(simulation.robots.values()))
+    duration = _duration(args.duration, first.config)
+    if math.isinf(duration):
+        raise CnoidControlError('several robots need a --duration')
+    with simulation, StopOnInterrupt(simulation.request_stop):
+        summary = simulation.run(duration, args.real_time)
+    if args.json:
+        print(json.dumps(summary), flush=True)
+    else:
+        for name, part in summary['robots'].items():
+            print_summary({'robot': name, **part}, Console())
+    return 1 if summary['exit'] == 'failed' else 0
+
+
+def _make_simulation(config: RunConfig, record: bool) -> Simulation:
+    from cnoid_control.simulation import Simulation
 
     try:
-        return make_loop(config, os=sys.stderr, detailed_trace=detailed_trace)
+        return Simulation(config, record=record, os=sys.stderr)
     except ImportError as error:
         if hardware_kind(config.hardware_type).is_simulated:
             raise

@@ -28,8 +28,14 @@ from cnoid_control.runtime.safety.watchdog import Trip, Watchdog, WatchdogParame
 from cnoid_control.runtime.trace import TickTrace
 
 
-def make_controllers(config: RunConfig) -> list[ManagedController]:
+def make_controllers(
+    config: RunConfig, main_controller: SimpleController | None = None
+) -> list[ManagedController]:
     """Controllers of a configuration with their sub-controllers attached.
+
+    Args:
+        config: the configuration.
+        main_controller: what stands for `controller`, where that is not to be made by its name.
 
     Raises:
         ControllerError: a controller cannot be found or loaded.
@@ -46,7 +52,9 @@ def make_controllers(config: RunConfig) -> list[ManagedController]:
     managed = {
         name: ManagedController(
             name,
-            _make_instance(name, find_controller(type_, config.folder)),
+            main_controller
+            if main_controller is not None and name == main
+            else _make_instance(name, find_controller(type_, config.folder)),
             config.options.get(name, {}),
             folder=config.folder,
         )
@@ -129,6 +137,7 @@ def make_loop(
     detailed_trace: bool = False,
     reports: LoopReports | None = None,
     watches_subscribers: bool = False,
+    controllers: list[ManagedController] | None = None,
 ) -> ControlLoop:
     """The whole loop of a configuration, ready to run.
 
@@ -139,12 +148,14 @@ def make_loop(
         detailed_trace: whether the trace holds what plots need.
         reports: whom the loop tells what it finds; the stream where None.
         watches_subscribers: whether somebody tells the watchdog who receives the commands.
+        controllers: the controllers; made from the configuration where None.
 
     Raises:
         CnoidControlError: the configuration is wrong, or the robot cannot be had.
     """
     reports = reports or LoopReports(os)
-    controllers = make_controllers(config)
+    if controllers is None:
+        controllers = make_controllers(config)
     given = config.parameters
     made = hardware is None
     if hardware is None:

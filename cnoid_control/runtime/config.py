@@ -285,8 +285,25 @@ def load_config(
     path = find_config(name)
     given = read_parameter_file(path)
     values = {key: value for key, value in given.items() if key not in ignore}
-    values = merge(values, overrides or {})
+    values = override(values, overrides or {})
     return parse_config(values, path.stem, path.resolve().parent)
+
+
+def override(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a configuration with changes put in.
+
+    Options of a controller that is named by a file or module and that the changes replace go with
+    it: nobody could tell whose they are.
+    """
+    old, new = values.get('controller'), changes.get('controller')
+    merged = merge(values, changes)
+    if isinstance(old, str) and isinstance(new, str):
+        name = instance_name(old)
+        others = values.get('other_controllers')
+        named = {instance_name(new), *controller_names(), *(others or ())}
+        if name not in named and name not in changes:
+            merged.pop(name, None)
+    return merged
 
 
 def find_config(name: str | Path) -> Path:

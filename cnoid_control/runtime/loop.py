@@ -90,9 +90,10 @@ class ControlLoop:
     engage the safe state, which commands the robot from that very tick on. With `on_fault` 'hold'
     it does so until it is reset; with 'fail' the run ends.
 
-    `open`, `step` and `close` may be called by hand, in one thread; nobody notices then that a
-    controller does not return. `run` and `LoopThread` take the ticks in a thread of their own and
-    replace it where a controller keeps it: see `hang_monitor`.
+    `open`, `step` and `close` may be called by hand, in one thread, and so may `advance`, which
+    takes many ticks; nobody notices then that a controller does not return. `run` and
+    `LoopThread` take the ticks in a thread of their own and replace it where a controller keeps
+    it: see `hang_monitor`.
 
     Attributes:
         hardware: the robot.
@@ -492,17 +493,52 @@ class ControlLoop:
             self.monitor.stop()
         if thread.error is not None:
             raise thread.error
-        return self._outcome()
+        return self.outcome()
+
+    def advance(self, duration: float, real_time: bool = False) -> RunOutcome:
+        """Take ticks for a time in this thread, after `begin`; the loop stays open.
+
+        Args:
+            duration: the robot's time to run for, from now [s].
+            real_time: as in `run`.
+
+        Returns:
+            What a run that ended now would have come to.
+        """
+        until = self.tick * self.hardware.time_step + duration
+        try:
+            self._take_ticks(until, real_time and self.hardware.is_simulated)
+        except CnoidControlError as error:
+            self._error = error
+        return self.outcome()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no more ticks can be taken: it failed, is finished or was asked to stop."""
+        stopped = self.safe_state.is_engaged and self.on_fault == 'fail'
+        ended = self.exhausted or self.finished or self._is_closed or self._stop_requested
+        return ended or stopped or self._error is not None
+
+    def begin(self, paced: bool = False) -> None:
+        """Open, and note the time of the first tick.
+
+        Args:
+            paced: whether ticks come at the pace of the wall clock.
+
+        Raises:
+            CnoidControlError: as `open` does.
+        """
+        self.open()
+        if paced or not self.hardware.is_simulated:
+            self._gc_pause.begin()
+        self._began = time.perf_counter()
+        self._is_open = True
 
     def _run(self, duration: float, paced: bool) -> None:
         """Do a run, or the rest of one that another thread has lost."""
         try:
             if not self._is_open:
-                self.open()
-                if paced or not self.hardware.is_simulated:
-                    self._gc_pause.begin()
-                self._began = time.perf_counter()
-                self._is_open = True
+                self.begin(paced)
             self._take_ticks(duration, paced)
         except CnoidControlError as error:
             self._error = error
@@ -548,7 +584,9 @@ class ControlLoop:
             pass
         return deadline
 
-    def _outcome(self) -> RunOutcome:
+    def outcome(self) -> RunOutcome:
+        """How the run has ended, or stands."""
+        wall_time = time.perf_counter() - self._began if self._is_open else self._wall_time
         exit_, reason = 'completed', ''
         if self._error is not None:
             exit_, reason = 'failed', str(self._error)
@@ -556,9 +594,7 @@ class ControlLoop:
             exit_ = 'finished'
         elif self.safe_state.is_engaged:
             exit_, reason = 'failed', self.safe_state.reason
-        return RunOutcome(
-            exit_, reason, self._stop_requested, self.tick, self._wall_time, self.overruns
-        )
+        return RunOutcome(exit_, reason, self._stop_requested, self.tick, wall_time, self.overruns)
 
     # --- from other threads -------------------------------------------------------------------
 

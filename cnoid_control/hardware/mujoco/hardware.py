@@ -5,22 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest, require_devices
 from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
 from cnoid_control.hardware.mujoco.loops import place_pistons, warn_of_open_loops
-from cnoid_control.hardware.mujoco.model import build_model
+from cnoid_control.hardware.mujoco.model import MujocoModel, build_model
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.pushes import Pushes
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
 from cnoid_control.hardware.mujoco.tracks import TrackCommands
+
+if TYPE_CHECKING:
+    from cnoid_control.hardware.mujoco.world import MujocoWorld
 
 DIVERGENCE = {
     'a command': mujoco.mjtWarning.mjWARN_BADCTRL,
@@ -33,6 +38,25 @@ DIVERGENCE = {
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
 
 Call = Callable[[], object]
+
+
+def physics_calls(
+    model: mujoco.MjModel, data: mujoco.MjData, steps: int, robots: list[MujocoHardware]
+) -> list[Call]:
+    """Calls that run the physics of a tick, with what robots do between its steps."""
+    # A step is split so that kinematics and sensors are up to date when it is over: step2
+    # ends it with the controls, step1 begins the next one.
+    begin = partial(mujoco.mj_step1, model, data)
+    end = partial(mujoco.mj_step2, model, data)
+    if model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
+        # It evaluates the whole step more than once.
+        end = partial(mujoco.mj_step, model, data)
+    before = [call for robot in robots for call in robot.before]
+    between = [call for robot in robots for call in robot.between]
+    at_end = [call for robot in robots for call in robot.at_end]
+    whole_step: list[Call] = [*before, end, *between, begin]
+    return [*whole_step * (steps - 1), *before, end, *at_end, begin]
+
 
 logger = logging.getLogger(__name__)
 # Otherwise MuJoCo writes its warnings to a file of its own in the current folder.
@@ -53,17 +77,27 @@ class MujocoHardware(Hardware):
         time_step: control period [s].
         time: time of the last state read [s].
         model, data: MuJoCo's model and its state.
+        world: what runs the physics for several robots; None where the robot is alone.
     """
 
     name = 'mujoco'
 
-    def __init__(self, body: Body, parameters: MujocoParameters, time_step: float) -> None:
+    def __init__(
+        self,
+        body: Body,
+        parameters: MujocoParameters,
+        time_step: float,
+        mapping: MujocoModel | None = None,
+        world: MujocoWorld | None = None,
+    ) -> None:
         """Build the simulation in the body's present state.
 
         Args:
             body: the robot, in the posture and at the place where it starts.
             parameters: options.
             time_step: control period [s].
+            mapping: the robot in a world that it shares with others.
+            world: that world.
 
         Raises:
             HardwareError: the robot cannot be simulated with these options.
@@ -72,10 +106,12 @@ class MujocoHardware(Hardware):
         self.parameters = parameters
         self.time_step = time_step
         self.time = 0.0
-        self._mapping = build_model(body, parameters, time_step)
+        self.world = world
+        self._mapping = mapping or build_model(body, parameters, time_step)
         self.model = self._mapping.model
         self._steps = round(time_step / self.model.opt.timestep)
-        self.data = mujoco.MjData(self.model)
+        self.data = mujoco.MjData(self.model) if world is None else world.data
+        self._pushes = Pushes(self._mapping, self.data)
         self._commands = JointCommands(self._mapping, self.data, body, parameters)
         self._inputs = LinkInputs(self._mapping, self.data, body)
         self._outputs = LinkOutputs(self._mapping, self.data, body)
@@ -175,11 +211,13 @@ class MujocoHardware(Hardware):
         for flag in request.inputs.values():
             flags |= flag
         data, mapping, values = self.data, self._mapping, self._joint_values
+        # Calls before and after each physics step of a tick, and after the last one.
         before: list[Call] = []
-        between: list[Call] = [commands.integrate] if commands.integrates else []
+        self.before, self.between = before, [commands.integrate] if commands.integrates else []
         forces = [inputs.take_forces] if inputs.reads_forces else []
         # At the end of a tick's physics: what belongs to it, then the commands for the next.
-        at_end: list[Call] = [*between, *forces, *commands.latches]
+        at_end: list[Call] = [*self.between, *forces, *commands.latches]
+        self.at_end = at_end
         self._writes: list[Call] = list(commands.writes)
         if self._tracks.active:
             at_end.append(partial(self._tracks.integrate, self.time_step))
@@ -188,13 +226,6 @@ class MujocoHardware(Hardware):
                 before.append(channel.apply)
                 at_end.append(channel.latch)
                 self._writes.append(channel.write)
-        # A step is split so that kinematics and sensors are up to date when it is over: step2
-        # ends it with the controls, step1 begins the next one.
-        begin = partial(mujoco.mj_step1, self.model, data)
-        end = partial(mujoco.mj_step2, self.model, data)
-        if self.model.opt.integrator == int(mujoco.mjtIntegrator.mjINT_RK4):
-            # It evaluates the whole step more than once.
-            end = partial(mujoco.mj_step, self.model, data)
         self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
         if flags & StateFlag.JOINT_ACCELERATION:
             self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))
@@ -207,11 +238,38 @@ class MujocoHardware(Hardware):
             self._after.append(inputs.take_motion)
         if self._sensors.active:
             self._after.append(self._sensors.take)
-        whole_step: list[Call] = [*before, end, *between, begin]
-        self._calls: list[Call] = [*whole_step * (self._steps - 1), *before, end, *at_end, begin]
-        self._calls += self._after
+        self._line_up()
+
+    def _line_up(self) -> None:
+        """Put the calls of a tick into their order."""
+        if self._pushes.active and self._pushes.apply not in self.before:
+            self.before.insert(0, self._pushes.apply)
+        self._calls: list[Call] = list(self._after)
+        if self.world is None:
+            self._calls[:0] = physics_calls(self.model, self.data, self._steps, [self])
+        else:
+            self.world.line_up()
         if self._vision.active:
             self._calls.append(self._look)
+
+    def push(
+        self,
+        link: Link,
+        force: np.ndarray,
+        duration: float,
+        point: np.ndarray | None = None,
+    ) -> None:
+        """Push a link from the next physics step on, whatever the controllers do.
+
+        Args:
+            link: the link.
+            force: world axes [N], shape (3,).
+            duration: [s].
+            point: in the link's frame [m], shape (3,); its centre of mass where None.
+        """
+        steps = round(duration / self.model.opt.timestep)
+        self._pushes.add(link.index, force, point, max(1, steps))
+        self._line_up()
 
     def _disturb(self, name: str, errors: DisturbanceParameters) -> Call:
         """Call that makes one of the joints' own sensors err."""
@@ -225,6 +283,8 @@ class MujocoHardware(Hardware):
 
     def _enable_sensors(self, enabled: bool) -> None:
         """Let MuJoCo evaluate its sensors, and with them the accelerations of links, or not."""
+        if self.world is not None:
+            enabled = self.world.wants_sensors(self, enabled)
         disable = int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         if enabled:
             self.model.opt.disableflags &= ~disable
@@ -234,6 +294,9 @@ class MujocoHardware(Hardware):
     def reset(self) -> None:
         """Go back to the state and the time at the start; the next read gives that state."""
         self.body.restore_state(self._initial)
+        self._pushes.clear()
+        if self.world is not None:
+            self.world.reset()
         mujoco.mj_resetData(self.model, self.data)
         self._set_state()
         self._tick = 0
@@ -262,15 +325,26 @@ class MujocoHardware(Hardware):
         """Run the physics of a tick and copy the state to the body."""
         if self._fresh:
             self._fresh = False
+            if self.world is not None:
+                self._take_first_state()
             self._look()
             return True
         self._tick += 1
         self.time = self._tick * self.time_step
+        if self.world is not None:
+            self.world.reach(self._tick)
         for call in self._calls:
             call()
         if self._bad_acceleration.number or self._bad_command.number:
             self._report_divergence()
         return True
+
+    def _take_first_state(self) -> None:
+        """Look again: the other robots were placed after this one."""
+        mujoco.mj_forward(self.model, self.data)
+        self._inputs.take_forces()
+        for call in self._after:
+            call()
 
     def _look(self) -> None:
         self._vision.take(self.time)

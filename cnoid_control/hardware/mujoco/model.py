@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import mujoco
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.description import BodyDescription
 from cnoid_control.hardware.exceptions import HardwareError, not_simulable
 from cnoid_control.hardware.mujoco.body_spec import BodySpec
 from cnoid_control.hardware.mujoco.devices import AMBIENT, HEADLIGHT, DeviceMap, element_id
@@ -174,7 +176,7 @@ def build_model(
     spec, robot = make_spec(body, parameters, period, free_root)
     add_acceleration_sensor(spec, robot.elements.links[0])
     mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
-    _set_damping(mapping)
+    set_damping(mapping)
     return mapping
 
 
@@ -182,18 +184,53 @@ def make_spec(
     body: Body, parameters: MujocoParameters, period: float, free_root: bool | None = None
 ) -> tuple[mujoco.MjSpec, BodySpec]:
     """Spec of a robot in its world, and the robot in it; arguments and errors of `build_model`."""
-    spec = mujoco.MjSpec()
-    spec.modelname = body.name
-    spec.compiler.degree = False
-    _set_options(spec, parameters, physics_step(parameters, period))
+    spec, robot = robot_spec(body, parameters, period, free_root)
+    _add_surroundings(spec, body.description, parameters)
+    return spec, robot
+
+
+def robot_spec(
+    body: Body, parameters: MujocoParameters, period: float, free_root: bool | None = None
+) -> tuple[mujoco.MjSpec, BodySpec]:
+    """Spec of a robot alone, and the robot in it; arguments and errors of `build_model`."""
+    spec = _empty_spec(body.name, parameters, period)
     geometry = GeometryBuilder(spec, body.description, parameters)
     free = not body.is_fixed_root if free_root is None else free_root
-    robot = BodySpec(spec, body, parameters, geometry, free)
+    return spec, BodySpec(spec, body, parameters, geometry, free)
+
+
+def world_spec(name: str, parameters: MujocoParameters, period: float) -> mujoco.MjSpec:
+    """Spec of a world without a robot.
+
+    Args:
+        name: name of the model.
+        parameters: options of the simulation.
+        period: control period [s].
+
+    Raises:
+        HardwareError: the physics step is no part of the period.
+    """
+    spec = _empty_spec(name, parameters, period)
+    _add_surroundings(spec, BodyDescription(name, []), replace(parameters, collision=[]))
+    return spec
+
+
+def _empty_spec(name: str, parameters: MujocoParameters, period: float) -> mujoco.MjSpec:
+    spec = mujoco.MjSpec()
+    spec.modelname = name
+    spec.compiler.degree = False
+    _set_options(spec, parameters, physics_step(parameters, period))
+    return spec
+
+
+def _add_surroundings(
+    spec: mujoco.MjSpec, description: BodyDescription, parameters: MujocoParameters
+) -> None:
+    geometry = GeometryBuilder(spec, description, parameters)
     if parameters.floor:
         geometry.add_floor()
     for name, thing in parameters.objects.items():
         geometry.add_object(name, thing)
-    return spec, robot
 
 
 def _build_in_file(body: Body, parameters: MujocoParameters, period: float) -> MujocoModel:
@@ -207,11 +244,12 @@ def _build_in_file(body: Body, parameters: MujocoParameters, period: float) -> M
     mapping = MujocoModel(body, model, world.elements, world.prefix)
     mapping.key = world.key
     if not body.description.mjcf:
-        _set_damping(mapping)
+        set_damping(mapping)
     return mapping
 
 
-def _set_damping(mapping: MujocoModel) -> None:
+def set_damping(mapping: MujocoModel) -> None:
+    """Give the joints of a robot the damping of their descriptions."""
     for slot, dof in zip(mapping.slots, mapping.dofs, strict=True):
         mapping.model.dof_damping[dof] = mapping.body.all_joints[slot].description.damping
 

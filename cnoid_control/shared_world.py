@@ -1,0 +1,90 @@
+"""Several robots in one simulated world."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.parameters import ParameterError, unknown_option
+from cnoid_control.runtime.build import make_robot
+from cnoid_control.runtime.config import RunConfig, merge, parse_config
+from cnoid_control.simulated_robot import Maker, SimulatedRobot, load_source
+
+PARTS = ('config', 'controller', 'options', 'position', 'rpy')
+PHYSICS = 'mujoco'
+# Values that are those of the world, where it has them.
+COMMON = ('rate', 'duration')
+
+
+def make_robots(
+    given: Mapping[str, Any], changes: Mapping[str, Any], os: TextIO | None, record: bool = True
+) -> dict[str, SimulatedRobot]:
+    """Robots that share one MuJoCo simulation, by name.
+
+    Physics, floor and things are those of the first robot's configuration, with the changes. The
+    control period is the same for all.
+
+    Args:
+        given: what `Simulation` takes as `robots`.
+        changes: what `Simulation` takes as `changes`: `rate`, `duration`, `hardware.mujoco...`.
+        os: stream for messages.
+        record: whether every tick is kept.
+
+    Raises:
+        CnoidControlError: a configuration is wrong, or the robots cannot share a world.
+    """
+    from cnoid_control.hardware.mujoco.world import MujocoWorld
+
+    if not given:
+        raise CnoidControlError('robots: there is none')
+    loaded = {name: _load(name, one) for name, one in given.items()}
+    first = next(iter(loaded.values()))[0]
+    values: dict[str, Any] = {key: first.values[key] for key in COMMON if key in first.values}
+    values = merge({**values, 'hardware': first.values.get('hardware', {})}, changes)
+    common: dict[str, Any] = {key: changes[key] for key in COMMON if key in changes}
+    configs: dict[str, RunConfig] = {}
+    makers: dict[str, Maker | None] = {}
+    for name, (config, maker) in loaded.items():
+        own = parse_config(merge(config.values, common), name, config.folder)
+        if own.hardware_type != PHYSICS:
+            raise ParameterError(
+                f'robots.{name}.hardware.type',
+                f'{own.hardware_type!r} cannot be shared; robots in one world are in {PHYSICS!r}',
+            )
+        if own.time_step != first.time_step and 'rate' not in common:
+            raise ParameterError(
+                f'robots.{name}.rate',
+                f'{own.parameters.rate} Hz, and that of the first robot is '
+                f'{first.parameters.rate} Hz; give one `rate` for the world',
+            )
+        configs[name], makers[name] = own, maker
+    world = parse_config(merge(first.values, values), 'world', first.folder)
+    bodies = {
+        name: make_robot(config.parameters.robot, config.folder)
+        for name, config in configs.items()
+    }
+    shared = MujocoWorld(
+        {name: (bodies[name], configs[name].hardware_parameters) for name in configs},
+        world.hardware_parameters,
+        world.time_step,
+    )
+    return {
+        name: SimulatedRobot(name, configs[name], makers[name], shared.robots[name], os, record)
+        for name in configs
+    }
+
+
+def _load(name: str, given: Any) -> tuple[RunConfig, Maker | None]:
+    if not re.fullmatch(r'\w+', str(name)):
+        raise ParameterError(f'robots.{name}', 'a name has letters, digits and _ only')
+    if not isinstance(given, Mapping):
+        return load_source(given)
+    for key in given:
+        if key not in PARTS:
+            raise unknown_option(f'robots.{name}.{key}', PARTS)
+    if 'config' not in given:
+        raise ParameterError(f'robots.{name}.config', 'is missing')
+    changes = {f'robot.{key}': list(given[key]) for key in ('position', 'rpy') if key in given}
+    return load_source(given['config'], given.get('controller'), given.get('options'), changes)
