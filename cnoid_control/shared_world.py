@@ -8,8 +8,8 @@ from typing import Any, TextIO
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError, unknown_option
-from cnoid_control.runtime.build import make_robot
 from cnoid_control.runtime.config import RunConfig, merge, parse_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.simulated_robot import Maker, SimulatedRobot, load_source
 
 PARTS = ('config', 'controller', 'options', 'position', 'rpy')
@@ -62,7 +62,7 @@ def make_robots(
         configs[name], makers[name] = own, maker
     world = parse_config(merge(first.values, values), 'world', first.folder)
     bodies = {
-        name: make_robot(config.parameters.robot, config.folder)
+        name: make_robot(config.parameters.robot, config.folder, config.time_step)
         for name, config in configs.items()
     }
     shared = MujocoWorld(

@@ -15,7 +15,8 @@ from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.registry import controller_class, instance_name
 from cnoid_control.recording import Recording, html_table
 from cnoid_control.runtime.build import make_controllers, make_loop
-from cnoid_control.runtime.config import ROS_KEYS, RunConfig, load_config, override, parse_config
+from cnoid_control.runtime.config import RunConfig, override, parse_config
+from cnoid_control.runtime.defaults import load_run
 from cnoid_control.runtime.hot_swap import BEGUN, HotSwap, Transition
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -58,7 +59,7 @@ def _load(source: str | Path | RunConfig, overrides: Mapping[str, Any]) -> RunCo
         if not overrides:
             return source
         return parse_config(override(source.values, overrides), source.name, source.folder)
-    return load_config(source, overrides, ROS_KEYS)
+    return load_run(source, overrides)
 
 
 def _name_and_maker(controller: Any) -> tuple[str, Maker | None]:

@@ -32,11 +32,9 @@ def load_robot(model: str | Path) -> Body:
     Raises:
         CnoidControlError: there is no such model, or it cannot be read.
     """
-    from cnoid_control.body.formats.load import load_body
-    from cnoid_control.catalog import find_model
+    from cnoid_control.runtime.defaults import robot_of_model
 
-    body = load_body(find_model(model))
-    body.initialize_state()
+    body = robot_of_model(model)
     body.calc_forward_kinematics()
     return body
 

@@ -180,7 +180,7 @@ def schemas() -> Iterator[tuple[str, type]]:
 
 
 # Options whose description speaks of files, and that name none.
-NO_PATHS = {'run.devices'}
+NO_PATHS = {'run.devices', 'run.robot.arguments'}
 
 
 def test_every_option_that_is_a_path_has_the_type_of_one() -> None:

@@ -33,6 +33,16 @@ SCENE_PREFIX = 'robot/'
 GROUNDS = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
+def match_options(part: mujoco.MjSpec, world: mujoco.MjSpec) -> None:
+    """Give a part the options of the world it is put into, which are those that count.
+
+    Without this MuJoCo warns of each that differs.
+    """
+    for name in dir(part.option):
+        if not name.startswith('_'):
+            setattr(part.option, name, getattr(world.option, name))
+
+
 class MjcfWorld:
     """The spec of a world that is an MJCF file, with a robot in it.
 
@@ -102,10 +112,7 @@ class MjcfWorld:
         return elements
 
     def _attach(self, part: mujoco.MjSpec, tops: list[str]) -> None:
-        # The scene's options count; without this MuJoCo warns of each that differs.
-        for name in dir(part.option):
-            if not name.startswith('_'):
-                setattr(part.option, name, getattr(self.spec.option, name))
+        match_options(part, self.spec)
         frame = self.spec.worldbody.add_frame()
         try:
             for top in tops:

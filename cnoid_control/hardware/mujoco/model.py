@@ -14,7 +14,7 @@ from cnoid_control.hardware.exceptions import HardwareError, not_simulable
 from cnoid_control.hardware.mujoco.body_spec import BodySpec
 from cnoid_control.hardware.mujoco.devices import AMBIENT, HEADLIGHT, DeviceMap, element_id
 from cnoid_control.hardware.mujoco.elements import RobotElements
-from cnoid_control.hardware.mujoco.geometry import GeometryBuilder, quaternion
+from cnoid_control.hardware.mujoco.geometry import EVERY_BIT, GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.mjcf_world import MjcfWorld
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
@@ -211,7 +211,9 @@ def world_spec(name: str, parameters: MujocoParameters, period: float) -> mujoco
         HardwareError: the physics step is no part of the period.
     """
     spec = _empty_spec(name, parameters, period)
-    _add_surroundings(spec, BodyDescription(name, []), replace(parameters, collision=[]))
+    around = replace(parameters, collision=[])
+    # Robots that are MJCF files have collision masks of their own.
+    _add_surroundings(spec, BodyDescription(name, []), around, (EVERY_BIT,))
     return spec
 
 
@@ -224,13 +226,16 @@ def _empty_spec(name: str, parameters: MujocoParameters, period: float) -> mujoc
 
 
 def _add_surroundings(
-    spec: mujoco.MjSpec, description: BodyDescription, parameters: MujocoParameters
+    spec: mujoco.MjSpec,
+    description: BodyDescription,
+    parameters: MujocoParameters,
+    bits: tuple[int, ...] = (),
 ) -> None:
     geometry = GeometryBuilder(spec, description, parameters)
     if parameters.floor:
-        geometry.add_floor()
+        geometry.add_floor(*bits)
     for name, thing in parameters.objects.items():
-        geometry.add_object(name, thing)
+        geometry.add_object(name, thing, *bits)
 
 
 def _build_in_file(body: Body, parameters: MujocoParameters, period: float) -> MujocoModel:

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import mujoco
 
 from cnoid_control.body import Body
 from cnoid_control.hardware.exceptions import HardwareError
+from cnoid_control.hardware.mujoco.elements import RobotElements
 from cnoid_control.hardware.mujoco.hardware import Call, MujocoHardware, physics_calls
-from cnoid_control.hardware.mujoco.model import MujocoModel, robot_spec, world_spec
+from cnoid_control.hardware.mujoco.mjcf_world import DISABLED_GROUP, MjcfWorld, match_options
+from cnoid_control.hardware.mujoco.model import (
+    MujocoModel,
+    add_acceleration_sensor,
+    robot_spec,
+    set_damping,
+    world_spec,
+)
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
 # Bits of MuJoCo's collision masks from which each robot has one of its own, and their number.
 FIRST_BIT, MAX_ROBOTS = 8, 23
+
+
+def _part(
+    body: Body, parameters: MujocoParameters, period: float
+) -> tuple[mujoco.MjSpec, RobotElements]:
+    """Spec of one of the robots alone, and what its parts are called."""
+    if not body.description.mjcf:
+        return robot_spec(body, parameters, period)
+    if body.description.scene:
+        raise HardwareError(f'{body.name}: a robot in a scene of its own cannot share a world')
+    file = MjcfWorld(body, replace(parameters, floor=False, objects={}))
+    add_acceleration_sensor(file.spec, next(name for name in file.elements.links if name))
+    return file.spec, file.elements
 
 
 class MujocoWorld:
@@ -47,15 +69,17 @@ class MujocoWorld:
         if len(robots) > MAX_ROBOTS:
             raise HardwareError(f'{len(robots)} robots in one world; there can be {MAX_ROBOTS}')
         spec = world_spec('world', parameters, time_step)
+        spec.option.disableactuator |= 1 << DISABLED_GROUP
         elements = {}
         everyone = sum(1 << (FIRST_BIT + i) for i in range(len(robots)))
         for i, (name, (body, own)) in enumerate(robots.items()):
-            part, elements[name] = robot_spec(body, own, time_step)
+            part, elements[name] = _part(body, own, time_step)
             bit = 1 << (FIRST_BIT + i)
             for geom in part.geoms:
                 if geom.contype or geom.conaffinity:
                     geom.contype |= bit
                     geom.conaffinity |= everyone & ~bit
+            match_options(part, spec)
             try:
                 spec.attach(part, prefix=f'{name}/', frame=spec.worldbody.add_frame())
             except ValueError as error:
@@ -71,6 +95,8 @@ class MujocoWorld:
         self.robots: dict[str, MujocoHardware] = {}
         for name, (body, own) in robots.items():
             mapping = MujocoModel(body, self.model, elements[name], f'{name}/')
+            if not body.description.mjcf:
+                set_damping(mapping)
             self.robots[name] = MujocoHardware(body, own, time_step, mapping, self)
         self.line_up()
 
