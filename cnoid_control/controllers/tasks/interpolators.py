@@ -13,7 +13,7 @@ import numpy as np
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.strict import Strict
 from cnoid_control.interpolation import smoothstep
-from cnoid_control.parameters import not_allowed, parameter, unknown_option
+from cnoid_control.parameters import PluginName, not_allowed, parameter, unknown_option
 from cnoid_control.plugin.exceptions import ControllerLoadError
 from cnoid_control.plugin.options import check_options, default_options
 from cnoid_control.plugin.registry import PluginKind
@@ -332,7 +332,7 @@ INTERPOLATORS = PluginKind(
 class InterpolatorParameters:
     """Which interpolator a target uses, and its limits."""
 
-    type: str = parameter(
+    type: PluginName = parameter(
         'identity', "kind of interpolator, 'package.module:Class' or 'file.py:Class'"
     )
     options: dict[str, Any] = parameter({}, "options of a class of one's own")

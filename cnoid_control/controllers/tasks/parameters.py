@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cnoid_control.controllers.tasks.interpolators import InterpolatorParameters
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import PluginName, parameter
 
 
 @dataclass
@@ -41,7 +41,7 @@ class MotionParameters:
 class TaskParameters:
     """One task, or a subtask with the name of its parent."""
 
-    type: str = parameter(
+    type: PluginName = parameter(
         description="kind of task, 'package.module:Class' or 'file.py:Class'", read_only=True
     )
     options: dict[str, Any] = parameter({}, "options of a class of one's own")
@@ -80,7 +80,7 @@ class TaskParameters:
 class ConstraintParameters:
     """One constraint, or a subconstraint with the name of its parent."""
 
-    type: str = parameter(
+    type: PluginName = parameter(
         description="kind of constraint, 'package.module:Class' or 'file.py:Class'", read_only=True
     )
     options: dict[str, Any] = parameter({}, "options of a class of one's own")
@@ -129,7 +129,7 @@ class TasksParameters:
         description="joints that are controlled; 'all' for all", read_only=True
     )
     groups: dict[str, GroupParameters] = parameter({}, 'joint groups by name', read_only=True)
-    solver: str = parameter(
+    solver: PluginName = parameter(
         'qp',
         "how tasks are brought together: sum, qp, 'package.module:Class' or 'file.py:Class'",
         read_only=True,

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cnoid_control.parameters import ParameterError, parameter
+from cnoid_control.parameters import FileName, ParameterError, parameter
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Joy
 
@@ -42,7 +42,7 @@ class JoystickParameters:
         read_only=True,
     )
     topic: str = parameter('joy', 'ROS topic of the messages (sensor_msgs/Joy)', read_only=True)
-    device: str = parameter('/dev/input/js0', 'file of the gamepad', read_only=True)
+    device: FileName = parameter('/dev/input/js0', 'file of the gamepad', read_only=True)
     timeout: float = parameter(
         0.5, 'time for which a message or a key counts', unit='s', minimum=0.0, read_only=True
     )

@@ -61,9 +61,7 @@ def change(loop, **options):
     """Change options of the running controller, as a parameter would."""
     managed = loop.host.controllers[0]
     values = {**managed.options, **options}
-    from cnoid_control.plugin.options import check_options
-
-    managed.change_options(values, check_options('tasks', type(managed.controller), values))
+    managed.change_options(values, managed.check(values))
 
 
 def hand_velocity(loop):
