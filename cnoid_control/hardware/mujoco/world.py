@@ -30,7 +30,9 @@ def _part(
 ) -> tuple[mujoco.MjSpec, RobotElements]:
     """Spec of one of the robots alone, and what its parts are called."""
     if not body.description.mjcf:
-        return robot_spec(body, parameters, period)
+        spec, robot = robot_spec(body, parameters, period)
+        add_acceleration_sensor(spec, robot.elements.links[0])
+        return spec, robot.elements
     if body.description.scene:
         raise HardwareError(f'{body.name}: a robot in a scene of its own cannot share a world')
     file = MjcfWorld(body, replace(parameters, floor=False, objects={}))
