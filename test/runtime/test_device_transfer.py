@@ -194,3 +194,14 @@ def test_an_enabled_output_is_part_of_the_request():
     body = body_with_devices()
     host = host_of(body, ManagedController('a', Enabling()))
     assert host.request().device_outputs == {'light'}
+
+
+def test_a_state_crosses_once_per_change():
+    """Not again with every tick."""
+    body = body_with_devices()
+    watching = Watching('force')
+    host = host_of(body, ManagedController('c', watching))
+    body.devices[0].notify_state_change()
+    for tick in range(3):
+        host.control(tick, 0.0)
+    assert watching.emitted == ['force']

@@ -11,9 +11,10 @@ import pytest
 from fake_hardware import fake_loop
 
 from cnoid_control import SimpleController, StateFlag
+from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import SwapFailed, SwapInProgress
-from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState
+from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState, _covers, _join
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
@@ -451,3 +452,53 @@ def test_the_time_that_was_waited_for_a_tick_is_told() -> None:
     rig = Rig(Constant(1.0))
     with pytest.raises(SwapFailed, match=r'0\.1 s'):
         rig.swap.swap([ManagedController('new', Constant(3.0))], timeout=0.05)
+
+
+def test_controllers_that_do_not_come_up_are_stopped() -> None:
+    """Those of them that had started."""
+    rig = Rig(Constant(1.0))
+    good, bad = Constant(2.0), Constant(3.0, fail='start')
+    managed = [ManagedController('good', good), ManagedController('bad', bad)]
+    with pytest.raises(SwapFailed):
+        rig.swap.begin(managed)
+    assert good.calls[-2:] == ['stop', 'unconfigure']
+
+
+@pytest.mark.parametrize('prepared', [True, False])
+def test_a_swap_that_is_aborted_before_it_begins_undoes_what_was_prepared(prepared: bool) -> None:
+    """The robot is opened for the old controllers again, where it was prepared for the new."""
+    rig = Rig(Constant(1.0))
+    rig.hardware.prepare = lambda request: prepared
+    transition = rig.begin(Constant(3.0, StateFlag.JOINT_DISPLACEMENT))
+    opened = rig.hardware.calls.count('open')
+    transition.abort(SwapInProgress('x'))
+    assert rig.hardware.calls.count('open') - opened == int(prepared)
+    assert {joint.actuation_mode for joint in rig.hardware.body.joints} == {StateFlag.JOINT_TORQUE}
+
+
+def test_an_abort_for_others_leaves_the_robot_to_them() -> None:
+    """Neither the modes nor the channels of the old controllers come back."""
+    rig = Rig(Constant(1.0))
+    rig.hardware.prepare = lambda request: True
+    transition = rig.begin(Constant(3.0, StateFlag.JOINT_DISPLACEMENT))
+    rig.steps(2)
+    opened = rig.hardware.calls.count('open')
+    transition.abort(SwapInProgress('x'), reopen=False)
+    assert rig.hardware.calls.count('open') == opened
+    assert rig.hardware.body.joints[0].actuation_mode == StateFlag.JOINT_DISPLACEMENT
+
+
+def test_requests_are_joined() -> None:
+    """What either reads, and what either commands, as the second one wants it."""
+    q, dq, u = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY, StateFlag.JOINT_EFFORT
+    first = IORequest({'a': q}, {'a': u, 'b': u, 'c': u}, devices={'imu'}, no_delay={'a', 'b'})
+    second = IORequest({'a': dq}, {'b': q, 'd': q}, devices={'force'}, no_delay={'d'})
+    joined = _join(first, second)
+    assert joined.inputs == {'a': q | dq}
+    assert joined.outputs == {'a': u, 'b': q, 'c': u, 'd': q}
+    assert joined.devices == {'imu', 'force'}
+    assert joined.no_delay == {'a', 'd'}
+    assert _covers(joined, joined)
+    assert not _covers(IORequest({'a': q}), IORequest({'a': q | dq}))
+    assert not _covers(IORequest({}), IORequest({'a': q}))
+    assert _covers(IORequest({'a': q | dq}), IORequest({'a': q}))

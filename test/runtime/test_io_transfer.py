@@ -13,6 +13,7 @@ from cnoid_control.body import Body, ContactPoint, JointType
 from cnoid_control.body.body import GAIN_ARRAYS
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.io_transfer import joint_copies
 from cnoid_control.runtime.managed_controller import ManagedController
 
 
@@ -269,3 +270,16 @@ def test_gains_are_part_of_the_command_of_a_pid_actuator(mode, crosses):
     host.control(0, 0.0)
     after = [body.joint_arrays[name][0] for name in GAIN_ARRAYS]
     assert after == ([7.0] * len(GAIN_ARRAYS) if crosses else before)
+
+
+@pytest.mark.parametrize('enabled', [[1, 2], [0, 1], [2, 3]])
+def test_joints_in_a_row_are_copied_in_one_piece(enabled):
+    """Neither one less nor one more, wherever the row stands."""
+    body, other = row_of_joints(4), row_of_joints(4)
+    other.q[:] = 1.0, 2.0, 3.0, 4.0
+    copies = joint_copies(body, other, {'q': [other.joint(i) for i in enabled]})
+    assert len(copies) == 1
+    copies[0]()
+    assert copies[0].func is not np.copyto, 'a slice, not a mask'
+    expected = [other.q[i] if i in enabled else 0.0 for i in range(4)]
+    np.testing.assert_array_equal(body.q, expected)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import math
 import threading
+import time
 
 import numpy as np
 import pytest
-from fake_hardware import FakeHardware, fake_loop, two_joint_body
+from fake_hardware import FakeHardware, Scripted, fake_loop, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
+from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.runtime import loop as loop_module
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.loop_thread import LoopThread
+from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import LimitsParameters
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 from cnoid_control.runtime.trace import TickTrace
 
 
@@ -221,7 +230,13 @@ def test_stop_ends_a_pause():
     controller = Counter()
     loop = make_loop(controller)
     loop.pause()
-    threading.Timer(0.05, loop.request_stop).start()
+    note = controller.pause
+
+    def stopped_then():
+        note()
+        threading.Timer(0.01, loop.request_stop).start()
+
+    controller.pause = stopped_then
     assert loop.run().ticks == 0
     assert controller.calls == ['pause', 'stop']
 
@@ -281,3 +296,126 @@ def test_close_is_reached_whatever_fails():
     assert [str(error) for error in loop.host.errors] == [
         "controller 'a', stop(): raised RuntimeError: no"
     ]
+
+
+class Interrupting(LoopThread):
+    """Is interrupted while it is waited for, as by Ctrl-C."""
+
+    def join(self, timeout=None):
+        """Wait for a few ticks, then be interrupted."""
+        deadline = time.monotonic() + 20.0
+        while self._loop.tick < 3 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_ends_the_run(monkeypatch):
+    """The controllers are stopped, the robot is closed, and nobody watches any more."""
+    monkeypatch.setattr(loop_module, 'LoopThread', Interrupting)
+    loop = fake_loop(Scripted())
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert loop._stop_requested
+    deadline = time.monotonic() + 20.0
+    while 'close' not in loop.hardware.calls and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert loop.hardware.calls[-1] == 'close'
+    assert loop.monitor._thread is None
+
+
+def test_nobody_watches_after_a_run():
+    """The monitor's thread has ended."""
+    loop = fake_loop(Scripted())
+    loop.run(0.05)
+    assert loop.monitor._thread is None
+    assert not any(one.name == 'hang monitor' for one in threading.enumerate())
+
+
+def test_the_wall_time_is_that_of_the_ticks_without_pauses():
+    """A run that is paused for a while is not longer for that."""
+    loop = None
+
+    def pause(controller):
+        loop.pause()
+        threading.Timer(0.3, loop.resume).start()
+        return True
+
+    loop = fake_loop(Scripted(3, pause))
+    begin = time.perf_counter()
+    outcome = loop.run(0.05)
+    elapsed = time.perf_counter() - begin
+    assert 0.0 < outcome.wall_time <= elapsed - 0.29
+
+
+@pytest.mark.parametrize(('slow', 'overruns'), [(-1, 0), (2, 1)])
+def test_overruns_are_counted(slow, overruns):
+    """A tick that ends late is one, and the next ones are not chased."""
+
+    def linger(controller):
+        time.sleep(0.3)
+        return True
+
+    patient = WatchdogParameters(control_timeout=10.0)
+    loop = fake_loop(Scripted(slow, linger), time_step=0.1, watchdog=patient)
+    assert loop.run(0.4, real_time=True).overruns == overruns
+
+
+def test_a_restart_takes_the_modes_of_the_new_controllers():
+    """The robot's joints are commanded by what they say."""
+    loop = fake_loop(Scripted())
+    loop.open()
+    managed = ManagedController('new', ByPosition())
+    host = ControllerHost([managed], loop.hardware.body, 0.01, io.StringIO())
+    host.configure()
+    host.initialize(standby=True)
+    host.start()
+    modes = lambda: {joint.actuation_mode for joint in loop.hardware.body.joints}  # noqa: E731
+    assert modes() == {StateFlag.JOINT_EFFORT}
+    loop.restart(host)
+    assert modes() == {StateFlag.JOINT_DISPLACEMENT}
+
+
+class ByPosition(Scripted):
+    """Commands positions."""
+
+    def initialize(self, io):
+        """Command positions."""
+        super().initialize(io)
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+        return True
+
+
+@pytest.mark.parametrize(
+    ('feeds', 'simulated', 'waits', 'watched'),
+    [
+        (True, True, True, True),
+        (True, True, False, True),
+        (True, False, False, True),
+        (True, False, True, False),
+        (False, True, True, False),
+        (False, False, False, False),
+    ],
+)
+def test_devices_are_watched_where_they_can_fail_to_arrive(feeds, simulated, waits, watched):
+    """Not where nothing arrives, nor where they are waited for."""
+    loop = fake_loop(Scripted())
+    loop.open()
+    hardware = loop.hardware
+    hardware.feeds_watchdog, hardware.is_simulated = feeds, simulated
+    hardware.waits_for_commands = waits
+    loop.host.request = lambda: IORequest(devices={'imu'})
+    loop.watch_devices_of(loop.host)
+    assert ('device_timeout:imu' in loop.watchdog._ages) == watched
+
+
+def test_implausible_commands_are_replaced_by_limited_ones():
+    """What holds the robot in their place is limited as every command is."""
+    loop = fake_loop(Scripted(1, lambda one: one.body.u.fill(math.nan) or True), on_fault='hold')
+    loop.open()
+    applied = []
+    apply = loop.limiter.apply
+    loop.limiter.apply = lambda dt: applied.append(dt) or (apply(dt) and len(applied) > 1)
+    loop.step()
+    assert applied == [0.01, 0.01]
+    assert loop.safe_state.is_engaged

@@ -18,6 +18,7 @@ from cnoid_control.runtime.hot_swap import HotSwap, SwapState
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.hang_monitor import Abandoned, begin_call
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
@@ -495,3 +496,75 @@ def test_late_ticks_of_a_run_in_real_time_are_told() -> None:
     assert [period for _, period in told] == [0.001] * len(told)
     assert len(told) >= 2
     assert told[1][0] > 0.005
+
+
+def test_a_take_over_is_a_trip_of_the_watchdog_and_told_to_whoever_waits() -> None:
+    """Once per hang, with the time that it took; the tick is finished in the monitor's thread."""
+    release = threading.Event()
+    loop = make_loop(Scripted(3, lambda one: release.wait() or True), control_timeout=0.02)
+    told: list = []
+    ends = threading.Event()
+
+    def take_ticks() -> None:
+        while not ends.is_set():
+            loop.step()
+            time.sleep(0.001)
+
+    thread = LoopThread(loop, take_ticks, told.append)
+    thread.start(paced=True)
+    wait_for(lambda: told)
+    assert 'exceeded its 20 ms time limit' in str(told[0])
+    assert loop.monitor.hangs == 1
+    assert [trip.action for trip in loop.watchdog.trips if trip.watch == 'control_timeout'] == [
+        'safe'
+    ]
+    release.set()
+    ends.set()
+    thread.stop()
+    loop.close()
+
+
+def test_the_tick_of_a_take_over_is_finished_at_once() -> None:
+    """By whoever takes the robot over, before another thread is there."""
+    loop = make_loop(Scripted())
+    loop.step()
+    loop.hardware.read()
+    loop.host.copy_inputs(0.0)
+    call = begin_call(loop.host, 'control', True)
+    loop.take_over(call, 0.5)
+    assert loop.tick == 2
+    assert len(loop.hardware.written) == 2
+    assert commands(loop)[-1] == 0.0
+    loop.close()
+
+
+def test_the_time_of_a_call_that_is_taken_at_the_end_is_told() -> None:
+    """It began less than a minute ago."""
+    release = threading.Event()
+    loop = make_loop(Scripted(2, lambda one: release.wait() or True), control_timeout=10.0)
+    controller = loop.host.controllers[0].controller
+    run = Run(loop)
+    wait_for(lambda: controller.ticks == 2)
+    run.ends.set()
+    assert run.thread.stop(0.05)
+    seconds = float(str(loop.failure).rsplit('(', 1)[1].split(' ms')[0]) / 1e3
+    assert 0.0 < seconds < 60.0
+    release.set()
+    loop.close()
+
+
+def test_who_ends_well_is_not_waited_for_any_longer() -> None:
+    """The end of the thread is the end of the wait, and nothing is taken."""
+    loop = make_loop(Scripted())
+    run = Run(loop)
+    wait_for(lambda: loop.tick >= 3)
+    assert not run.end()
+    assert not run.thread.is_running
+    assert loop.failure is None
+    loop.close()
+
+
+def test_the_reason_is_in_the_message() -> None:
+    """Whoever asks something of a robot that is held is told why it is."""
+    assert str(InSafeState('the button')) == 'the robot is in the safe state: the button'
+    assert 'taken over during control()' in str(Abandoned(begin_call(None, 'control', True)))

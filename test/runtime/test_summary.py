@@ -6,6 +6,7 @@ import io
 import json
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
@@ -17,7 +18,7 @@ from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.managed_controller import ManagedController
-from cnoid_control.runtime.summary import RunMonitor, summarize
+from cnoid_control.runtime.summary import RunMonitor, _plain, summarize
 from cnoid_control.runtime.trace import TickTrace
 
 CONFIG = parse_config({'robot': {'model': 'x.urdf'}, 'controller': 'sr1_minimum'}, 'mine')
@@ -160,3 +161,48 @@ def test_dropped_controllers_are_told():
     summary = summarize(CONFIG, loop, monitor, outcome)
     assert summary['exit'] == 'completed'
     assert summary['errors'] == ["controller 'a', start(): returned False"]
+
+
+class Turned(FakeHardware):
+    """A floating link with an orientation."""
+
+    def __init__(self, rotation) -> None:
+        body = Body(BodyDescription('b', [LinkDescription('root', joint_type=JointType.FREE)]))
+        super().__init__(body)
+        self.rotation = rotation
+
+    def read(self) -> bool:
+        self.body.root_link.R = self.rotation
+        return super().read()
+
+
+class Idle(SimpleController):
+    """Commands nothing."""
+
+    def initialize(self, io) -> bool:
+        return True
+
+    def control(self) -> bool:
+        return True
+
+
+def test_tilt_of_a_root_that_is_turned_in_every_way() -> None:
+    """The angle between its vertical axis and the world's, by the matrices of pinocchio."""
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        axis = rng.normal(size=3)
+        rotation = pin.exp3(axis / np.linalg.norm(axis) * 0.4)
+        summary = run(Turned(rotation), Idle(), 3)
+        expected = np.degrees(np.arccos(rotation[2, 2]))
+        assert summary['max_tilt_deg'] == pytest.approx(expected, abs=1e-6)
+        assert summary['real_time_factor'] > 0.0
+        assert 'errors' not in summary
+
+
+@pytest.mark.parametrize(
+    ('value', 'plain'),
+    [(None, None), ('x', 'x'), (True, True), (3, 3), (np.int64(4), 4), ({1}, '{1}')],
+)
+def test_reports_become_plain_values(value, plain) -> None:
+    """What JSON has a word for stays, everything else becomes text."""
+    assert _plain({'a': [value]}) == {'a': [plain]}

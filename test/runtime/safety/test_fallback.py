@@ -200,3 +200,57 @@ def test_one_that_hangs_is_left_behind_and_the_reason_stays() -> None:
     finally:
         release.set()
         thread.stop()
+
+
+def test_it_goes_through_its_whole_life_cycle() -> None:
+    """configure() comes first, and an end of the run ends it."""
+    fallback = Constant(5.0)
+    calls: list[str] = []
+    fallback.configure = lambda config: calls.append('configure') or True
+    loop = make_loop(fallback)
+    loop.safe_state.enter('test')
+    step_until(loop, lambda: fallback.ticks > 2)
+    assert calls == ['configure']
+    loop.close()
+    assert loop.fallback.host is None
+    deadline = time.monotonic() + 20.0
+    while not fallback.stops:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def test_one_that_cannot_start_is_stopped() -> None:
+    """What it has configured is undone."""
+    fallback = Constant(5.0, fail='initialize')
+    ended = threading.Event()
+    fallback.unconfigure = ended.set
+    loop = make_loop(fallback)
+    loop.safe_state.enter('test')
+    step_until(loop, lambda: loop.fallback.error is not None)
+    assert ended.wait(20.0)
+
+
+def test_it_comes_in_smoothly() -> None:
+    """From zero, by a little more in every tick, to all that it commands."""
+    loop = make_loop(Constant(5.0))
+    loop.safe_state.enter('test')
+    loop.step()
+    step_until(loop, lambda: last(loop) == pytest.approx(5.0))
+    efforts = [row['u'][0] for row in loop.hardware.written]
+    rising = [value for value in efforts if 0.0 < value < 5.0]
+    assert len(rising) >= 8
+    assert rising == sorted(rising)
+
+
+def test_implausible_commands_end_it() -> None:
+    """Where the limiter refuses what is sent, the fallback is not asked again."""
+    fallback = Constant(5.0)
+    loop = make_loop(fallback)
+    loop.safe_state.enter('test')
+    step_until(loop, lambda: fallback.ticks > 2)
+    apply = loop.limiter.apply
+    answers = iter([False])
+    loop.limiter.apply = lambda dt: next(answers, apply(dt))
+    loop.step()
+    assert 'implausible' in str(loop.fallback.error)
+    assert loop.fallback.host is None

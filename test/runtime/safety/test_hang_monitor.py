@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -176,3 +177,31 @@ def test_who_was_left_behind_stops_its_own_controllers() -> None:
     assert not isinstance(lost, Exception), 'no handler of ordinary errors may catch it'
     lost.clean_up()
     assert stopped == ['host']
+
+
+def test_a_stop_waits_for_a_take_over_that_has_begun() -> None:
+    """Nobody is on the robot when it returns."""
+    begun, finished = threading.Event(), threading.Event()
+
+    def take_over(call, duration) -> None:
+        begun.set()
+        time.sleep(0.05)
+        finished.set()
+
+    monitor = HangMonitor()
+    monitor.start(0.001, take_over)
+    monitor.call = begin_call(None, 'control', True)
+    assert begun.wait(20.0)
+    monitor.stop()
+    assert finished.is_set()
+
+
+def test_a_second_start_ends_the_first_watch() -> None:
+    """One thread watches at a time."""
+    monitor = HangMonitor()
+    monitor.start(10.0, None)
+    first = monitor._thread
+    monitor.start(10.0, None)
+    first.join(20.0)
+    assert not first.is_alive()
+    monitor.stop()

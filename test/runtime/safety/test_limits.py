@@ -271,14 +271,29 @@ def test_bad_first_command_holds_the_measured_state() -> None:
 
 def test_limits_that_cannot_be_meant_are_reported_and_not_obeyed() -> None:
     """Speed or effort of zero and an empty range limit nothing, and notes name the joints."""
-    joints = [Joint(-1.0, 1.0, 0.0, effort=10.0), Joint(0.0, 0.0, 3.0, effort=0.0), Joint()]
-    body = make_body(joints, StateFlag.JOINT_VELOCITY)
+    links = [LinkDescription('base', joint_type=JointType.FIXED)]
+    for i, limits in enumerate(
+        (
+            {'q_lower': -1.0, 'q_upper': 1.0, 'dq_lower': 0.0, 'dq_upper': 0.0},
+            {'q_lower': 0.0, 'q_upper': 0.0, 'u_lower': 0.0, 'u_upper': 0.0},
+            {'u_lower': 2.0, 'u_upper': 5.0},
+        )
+    ):
+        links.append(
+            LinkDescription(
+                f'l{i}', 'base', f'j{i}', joint_type=JointType.REVOLUTE, joint_id=i, **limits
+            )
+        )
+    body = Body(BodyDescription('star', links))
+    for joint in body.joints:
+        joint.actuation_mode = StateFlag.JOINT_VELOCITY
     limiter = CommandLimiter(body, LimitsParameters(), DT)
     notes = '\n'.join(limiter.limits.notes)
     assert "velocity limit 0 of joint 'j0'" in notes
     assert "position limit [0, 0] of joint 'j1'" in notes
     assert "effort limit 0 of joint 'j1'" in notes
-    assert 'no velocity limit is known for: j2' in notes
+    assert "effort limit 5 of joint 'j2'" in notes, 'one that pushes one way only'
+    assert 'no velocity limit is known for: j1, j2' in notes
     body.dq_target[:] = [50.0, 2.5, 1000.0]
     limiter.apply(DT)
     assert body.dq_target.tolist() == [50.0, 2.5, 1000.0]
@@ -493,3 +508,37 @@ def test_limits_of_joints_beside_virtual_ones() -> None:
     body.u[:] = 4.0, -6.0
     assert limiter.apply(DT)
     assert body.u.tolist() == [4.0, -5.0]
+
+
+def test_soft_limits_without_a_velocity_gain_brake_no_effort() -> None:
+    """A joint beside them that has one is braked."""
+    soft = {'soft_lower': -0.5, 'soft_upper': 0.5, 'k_position': 10.0}
+    joints = [
+        Joint(-1.0, 1.0, 3.0, effort=50.0, **soft, k_velocity=0.0),
+        Joint(-1.0, 1.0, 3.0, effort=50.0, **soft, k_velocity=20.0),
+    ]
+    body = make_body(joints, StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q[:] = 0.5
+    body.u[:] = 40.0
+    limiter.apply(DT)
+    assert body.u.tolist() == [40.0, 0.0]
+    body = make_body(joints[:1], StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q[:], body.u[:] = 0.5, 40.0
+    limiter.apply(DT)
+    assert body.u.tolist() == [40.0]
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_efforts_of_some_joints_are_limited_on_either_side(side: float) -> None:
+    """Also where others are commanded in another way."""
+    body = make_body([Joint(-1.0, 1.0, 10.0, effort=5.0)] * 2, StateFlag.JOINT_EFFORT)
+    body.joints[0].actuation_mode = StateFlag.JOINT_VELOCITY
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.u[:] = side * 6.0
+    limiter.apply(DT)
+    assert body.u.tolist() == [side * 6.0, side * 5.0]
+    body.u[:] = side * 4.0
+    limiter.apply(DT)
+    assert body.u.tolist() == [side * 4.0, side * 4.0]

@@ -10,6 +10,7 @@ from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.hold import Hold
+from cnoid_control.runtime.safety.safe_command import write_final_command
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
 
 DT = 0.001
@@ -217,7 +218,8 @@ def test_bodies_without_joints_or_mass_can_be_held() -> None:
     body = Body(parse_urdf(f'<robot name="star"><link name="base"/>{light}</robot>', 'star'))
     hold = Hold(body, DT)
     hold.capture()
-    assert hold.kp.tolist() == [0.0, 0.0]
+    assert np.isfinite(hold.kp).all()
+    assert (hold.kp < 0.01).all()
 
 
 def test_what_was_sent_last_fades_where_states_are_missing() -> None:
@@ -298,3 +300,29 @@ def test_commands_are_blended_in_every_channel() -> None:
     first = Commands(np.array([1.0]), np.array([2.0]), np.array([3.0]))
     first.blend(Commands(np.array([5.0]), np.array([10.0]), np.array([-1.0])), 0.25)
     assert [first.q_target[0], first.dq_target[0], first.u[0]] == [2.0, 4.0, 2.0]
+
+
+def test_efforts_that_are_no_numbers_do_not_fade() -> None:
+    """They become zero at once."""
+    body = Body(parse_urdf(ARM, 'arm'))
+    for joint in body.joints:
+        joint.actuation_mode = StateFlag.JOINT_EFFORT
+    state = SafeState(body, SafeStateParameters(effort_fade_time=1.0), DT)
+    body.u[:] = math.nan
+    state.enter('test')
+    state.apply(DT, fresh=False)
+    assert body.u.tolist() == [0.0] * body.num_joints
+
+
+def test_the_last_command_holds_within_the_limits() -> None:
+    """A joint whose limits say nothing is held where it is."""
+    body = Body(parse_urdf(ARM, 'arm'))
+    body.q_lower[:], body.q_upper[:] = -1.0, 1.0
+    body.q_lower[0], body.q_upper[0] = 0.0, 0.0
+    body.q[:] = 2.0
+    body.q_target[:] = 0.5
+    body.dq_target[:], body.u[:] = 3.0, 4.0
+    write_final_command(body)
+    assert body.q_target.tolist() == [2.0] + [1.0] * (body.num_joints - 1)
+    assert not body.dq_target.any()
+    assert not body.u.any()

@@ -280,3 +280,67 @@ def test_arming_again_forgets_what_was_watched_before(clock: Clock) -> None:
     watchdog.start()
     clock.now += 10.0
     assert watchdog.check() is None
+
+
+def test_a_second_publisher_trips(clock: Clock) -> None:
+    """One is fine, none is not its business."""
+    watchdog, reported = make(clock)
+    watchdog.publishers_found('/joint_states', 0)
+    watchdog.publishers_found('/joint_states', 1)
+    assert reported == []
+    watchdog.publishers_found('/joint_states', 2)
+    assert [trip.message for trip in reported] == [
+        "topic '/joint_states' has 2 publishers: one is needed"
+    ]
+
+
+def test_what_is_well_again_is_found_again(clock: Clock) -> None:
+    """Late ticks and jumps of the time, each after a good one."""
+    watchdog, reported = make(clock, late_ticks=2)
+    for duration in (2.0, 2.0, 2.0, 0.5, 2.0, 2.0):
+        watchdog.tick_took(duration, 1.0)
+    for stamp in (1.0, 5.0, 5.1, 9.0):
+        watchdog.state_stamped(stamp)
+    assert [trip.watch for trip in reported] == ['late_ticks'] * 2 + ['time_jump'] * 2
+    assert not watchdog.finds('time_jump', 'late_ticks') or watchdog.finds('time_jump')
+
+
+def test_a_start_forgets_what_was_found(clock: Clock) -> None:
+    """It is found again where it is still so."""
+    watchdog, reported = make(clock)
+    watchdog.watch_states()
+    watchdog.start()
+    clock.now += 1.0
+    assert watchdog.check() is not None
+    watchdog.start()
+    assert not watchdog.finds('state_timeout')
+    clock.now += 1.0
+    assert watchdog.check() is not None
+    assert len(reported) == 2
+
+
+def test_a_watch_counts_from_when_it_was_made(clock: Clock) -> None:
+    """Though nothing has started it."""
+    watchdog, _ = make(clock)
+    watchdog.start()
+    watchdog.watch_age('x', 'x', 0.5, 'safe')
+    assert watchdog.too_old() == []
+    clock.now += 1.0
+    assert watchdog.too_old() == ['no x for 1e+03 ms (limit 500 ms)']
+    assert not watchdog.is_fresh('x')
+
+
+def test_a_device_that_is_not_watched_any_more_is_not_found_bad(clock: Clock) -> None:
+    """When it is watched again it begins anew."""
+    watchdog, reported = make(clock, device_timeout=0.1)
+    watchdog.watch_devices(['imu'])
+    watchdog.start()
+    clock.now += 1.0
+    watchdog.check()
+    assert watchdog.finds('device_timeout:imu')
+    watchdog.watch_devices([])
+    assert not watchdog.finds('device_timeout:imu')
+    watchdog.watch_devices(['imu'])
+    clock.now += 1.0
+    watchdog.check()
+    assert len(reported) == 2
