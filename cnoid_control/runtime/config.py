@@ -151,6 +151,9 @@ class RobotParameters:
     models: dict[str, RobotParameters] = parameter(
         {}, 'several robots as one, by name, in place of `model`; names in them begin with theirs'
     )
+    scene: FileName = parameter(
+        '', 'MJCF file of the world that the simulated robot is put into; none where empty'
+    )
     name: str = parameter('', "name of the robot; the model's where empty")
     arguments: dict[str, Any] = parameter({}, "values of a .xacro file's arguments by name")
     base: str = parameter(

@@ -120,12 +120,18 @@ def make_robot(
         ParameterError: the posture or place cannot be used, or there is not one model.
     """
     if robot.models:
-        return _make_several(robot, folder, time_step)
-    if not robot.model:
+        body = _make_several(robot, folder, time_step)
+    elif not robot.model:
         raise ParameterError('robot.model', 'is missing')
-    model = find_model(robot.model, folder)
-    body = load_body(model, BASES[robot.base], robot.name, robot.arguments)
-    place_robot(body, robot, time_step)
+    else:
+        model = find_model(robot.model, folder)
+        body = load_body(model, BASES[robot.base], robot.name, robot.arguments)
+        place_robot(body, robot, time_step)
+    if robot.scene:
+        scene = (folder or Path()) / Path(robot.scene).expanduser()
+        if not scene.is_file():
+            raise ParameterError('robot.scene', f'there is no file {scene}')
+        body.description.scene = str(scene.absolute())
     return body
 
 
@@ -133,7 +139,7 @@ def _make_several(robot: RobotParameters, folder: Path | None, time_step: float)
     """Body of the robots of `models`, each in its posture and place; a joint group for each."""
     plain = RobotParameters()
     for item in fields(RobotParameters):
-        if item.name not in ('models', 'name') and getattr(robot, item.name) != getattr(
+        if item.name not in ('models', 'name', 'scene') and getattr(robot, item.name) != getattr(
             plain, item.name
         ):
             raise ParameterError(
@@ -143,6 +149,8 @@ def _make_several(robot: RobotParameters, folder: Path | None, time_step: float)
     for name, part in robot.models.items():
         if part.name:
             raise ParameterError(f'robot.models.{name}.name', f'its name is {name!r}')
+        if part.scene:
+            raise ParameterError(f'robot.models.{name}.scene', 'robot.scene is that of them all')
         try:
             parts[name] = make_robot(part, folder, time_step)
         except ParameterError as error:

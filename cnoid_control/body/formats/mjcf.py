@@ -38,6 +38,9 @@ PART_OF = 'mjcf_body'
 # The key in the description's `info` with the names of the actuators on the robot's joints.
 ACTUATORS = 'mjcf_actuators'
 
+# The key in a link's `info` with the rotor inertia that the file gives the joint.
+ROTOR_INERTIA = 'mjcf_rotor_inertia'
+
 
 def parse_mjcf(path: str | Path, root: JointType | None = None) -> BodyDescription:
     """Body description of the robot in an MJCF file.
@@ -92,6 +95,7 @@ class _Reader:
         for link in links:
             if link.joint_type.has_displacement:
                 actuators.apply(link)
+                link.info[ROTOR_INERTIA] = link.rotor_inertia
         self._mimic(links)
         self._number(links)
         self._warn_of_forces(bodies)

@@ -14,7 +14,7 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.body.exceptions import ModelError
-from cnoid_control.body.formats.mjcf import ACTUATORS, PART_OF, WORLD, own_key
+from cnoid_control.body.formats.mjcf import ACTUATORS, PART_OF, ROTOR_INERTIA, WORLD, own_key
 from cnoid_control.body.formats.mjcf_devices import ADDED_SENSORS, CAMERAS, SENSORS
 from cnoid_control.body.formats.mjcf_file import drop_dangling_pairs, one_line, read_spec
 from cnoid_control.hardware.exceptions import HardwareError, not_simulable
@@ -188,6 +188,9 @@ class MjcfWorld:
         name = f'loop/{joint.joint_name}'
         add_actuator(part, joint, joint.joint_name, name, limited).group = LOOP_GROUP
         element = part.joint(joint.joint_name)
+        # What was added to the body since the file was read.
+        added = joint.rotor_inertia - joint.description.info[ROTOR_INERTIA]
+        element.armature += added
         if not self._parameters.joint_limits:
             element.limited = mujoco.mjtLimited.mjLIMITED_FALSE
         if not limited:

@@ -175,6 +175,15 @@ def test_pid_commands_act_in_the_physics(arm_file):
     np.testing.assert_allclose(body.q, data.qpos[7:], atol=1e-9)
 
 
+def test_rotors_that_the_body_was_given_count(arm_file):
+    """What is added to the rotor inertia of the body is added in the physics."""
+    body = load(arm_file())
+    body.add_rotor_inertia(1, 0.3)
+    model = simulate(body).model
+    dofs = [model.joint(name).dofadr[0] for name in body.joint_names]
+    np.testing.assert_allclose(model.dof_armature[dofs], [0.01, 0.31])
+
+
 def test_joint_that_nobody_commands_is_limp(arm_file):
     """The file's own actuators on the robot's joints are off: it swings as without them."""
     hardware = simulate(load(arm_file(POSITION)), request=IORequest())
