@@ -21,6 +21,9 @@ from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 JOINT, ACTUATOR = mujoco.mjtObj.mjOBJ_JOINT, mujoco.mjtObj.mjOBJ_ACTUATOR
 BODY = mujoco.mjtObj.mjOBJ_BODY
 
+# The MuJoCo whose sparse solver is wrong, and the degrees of freedom up to which it is not used.
+WRONG_VERSION, WRONG_ABOVE = '4.0.0', 60
+
 
 class MujocoModel:
     """A compiled MuJoCo model, and where a robot is in it.
@@ -291,6 +294,13 @@ def compile_spec(spec: mujoco.MjSpec, name: str) -> mujoco.MjModel:
         HardwareError: MuJoCo refuses it; the message names the robot.
     """
     try:
-        return spec.compile()
+        model = spec.compile()
     except ValueError as error:
         raise not_simulable(name, ' '.join(str(error).split())) from error
+    if mujoco.__version__ == WRONG_VERSION and model.nv > WRONG_ABOVE:
+        raise not_simulable(
+            name,
+            f'MuJoCo {WRONG_VERSION} computes wrong accelerations above {WRONG_ABOVE} degrees of '
+            f'freedom, and there are {model.nv}; install another version',
+        )
+    return model

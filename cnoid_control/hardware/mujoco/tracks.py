@@ -44,8 +44,7 @@ class TrackCommands:
         """Take over the tracks that are commanded, and the present commands.
 
         Raises:
-            UnsupportedChannel: a track is commanded by something else than a velocity, or this
-                MuJoCo has no running surfaces.
+            UnsupportedChannel: a track is commanded by something else than a velocity.
         """
         driven = [track for track in self._tracks if request.outputs.get(track[0].name)]
         for link, _ in driven:
@@ -74,17 +73,13 @@ class TrackCommands:
         self._touching: list[tuple[int, int, np.ndarray]] = []
         self.active = bool(driven)
         if self.active:
-            self._model.flg_surfacevel = 1
             self.write()
             self.latch()
 
     def _check(self, link: Link, mode: StateFlag) -> None:
-        choices = [StateFlag.JOINT_VELOCITY.name]
-        if not hasattr(self._model, 'flg_surfacevel'):
-            choices = ['none before MuJoCo 3.17']
-        elif mode & ~StateFlag.HIGH_GAIN_ACTUATION == StateFlag.JOINT_VELOCITY:
-            return
-        raise UnsupportedChannel(link.name, mode, 'mujoco', choices)
+        if mode & ~StateFlag.HIGH_GAIN_ACTUATION != StateFlag.JOINT_VELOCITY:
+            known = [StateFlag.JOINT_VELOCITY.name]
+            raise UnsupportedChannel(link.name, mode, 'mujoco', known)
 
     def write(self) -> None:
         """Take over the body's commands; those in no-delay mode act from now on."""
@@ -121,8 +116,26 @@ class TrackCommands:
                 # The surface runs backwards where the track is to be pushed ahead.
                 relative -= sign * self._acting[track] * along
                 self._touching.append((int(row), track, sign * along))
-            contact.surfacevel[:2] = frame[1:] @ relative
-        mujoco.mj_referenceConstraint(self._model, data)
+            if contact.efc_address >= 0 and contact.dim > 1:
+                self._slide(contact, frame[1:] @ relative)
+
+    def _slide(self, contact: mujoco.MjContact, velocity: np.ndarray) -> None:
+        """Have the solver see a contact that slides at a velocity more than its bodies do [m/s].
+
+        A constraint's reference acceleration is -b (its velocity) - k (its violation), with the b
+        and k of this step: the velocity of the surface goes into the first part.
+        """
+        data = self._data
+        first = int(contact.efc_address)
+        damping = data.efc_KBIP.reshape(-1, 4)[:, 1]
+        if self._model.opt.cone == int(mujoco.mjtCone.mjCONE_ELLIPTIC):
+            rows = slice(first + 1, first + 3)
+            data.efc_aref[rows] -= damping[rows] * velocity
+            return
+        # Edges of a pyramid: normal plus and minus friction times each tangent.
+        edges = (np.array(contact.friction[:2]) * velocity).repeat(2) * [1.0, -1.0, 1.0, -1.0]
+        rows = slice(first, first + 4)
+        data.efc_aref[rows] -= damping[rows] * edges
 
     def integrate(self, duration: float) -> None:
         """Show in the body how the surfaces have run for a time [s]; called before `latch`."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from hardware.conftest import make_description, make_request
@@ -23,8 +24,10 @@ from cnoid_control.body.description import (
     Sphere,
 )
 from cnoid_control.hardware.exceptions import HardwareError
+from cnoid_control.hardware.mujoco import model
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
-from cnoid_control.hardware.mujoco.parameters import ObjectParameters
+from cnoid_control.hardware.mujoco.model import build_model
+from cnoid_control.hardware.mujoco.parameters import MujocoParameters, ObjectParameters
 
 Simulate = Callable[..., MujocoHardware]
 TETRAHEDRON = Mesh(
@@ -71,6 +74,17 @@ def test_every_solid_rests_on_the_floor(solid: Geometry, rest: float, simulate: 
     hardware = simulate(body, make_request(body, {}))
     tick(hardware, 80)
     assert body.root_link.p[2] == pytest.approx(rest, abs=2e-3)
+
+
+def test_mujoco_with_the_wrong_solver_is_refused(
+    fixed_arm: Body, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MuJoCo 4.0.0 is refused for robots that its sparse solver computes wrongly, by its name."""
+    monkeypatch.setattr(mujoco, '__version__', '4.0.0')
+    build_model(fixed_arm, MujocoParameters(), 0.001)
+    monkeypatch.setattr(model, 'WRONG_ABOVE', 2)
+    with pytest.raises(HardwareError, match=r'MuJoCo 4.0.0 .* there are 3; install another'):
+        build_model(fixed_arm, MujocoParameters(), 0.001)
 
 
 def test_mesh_files_are_loaded(tmp_path: Path, simulate: Simulate) -> None:

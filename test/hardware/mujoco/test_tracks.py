@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import mujoco
 import numpy as np
 import pytest
 from hardware.conftest import make_request
@@ -226,8 +227,11 @@ def make_conveyor(angle: float) -> Body:
     return Body(BodyDescription('conveyor', [base, belt], materials={'belt': Material(0.8)}))
 
 
+@pytest.mark.parametrize('cone', [mujoco.mjtCone.mjCONE_ELLIPTIC, mujoco.mjtCone.mjCONE_PYRAMIDAL])
 @pytest.mark.parametrize('angle', [0.0, -math.radians(15.0)])
-def test_object_on_a_conveyor_goes_at_belt_speed(simulate: Simulate, angle: float) -> None:
+def test_object_on_a_conveyor_goes_at_belt_speed(
+    simulate: Simulate, angle: float, cone: mujoco.mjtCone
+) -> None:
     """A box is carried at the speed of the belt, on the level and uphill, and back."""
     body = make_conveyor(angle)
     tilt = body.links[1].R
@@ -237,6 +241,7 @@ def test_object_on_a_conveyor_goes_at_belt_speed(simulate: Simulate, angle: floa
     )
     request = make_request(body, StateFlag.JOINT_VELOCITY, READ)
     hardware = simulate(body, request, 0.002, objects={'box': box})
+    hardware.model.opt.cone = cone
 
     def carried(speed: float) -> float:
         body.link('belt').dq_target = speed
