@@ -27,6 +27,7 @@ class BaseController:
       torque added; `kp`, `ki` and `kd` change the gains,
     - `dqcmd` and `tcmd`: that velocity for the time tcmd [s],
     - `torquecmd`: that torque,
+    - `pose/LINK`, `twist/LINK`, `wrench/LINK` and `device/NAME`: see `LinkCommands`,
     - nothing, or None: the last command stays in force.
 
     NaN in a command says nothing of that joint, so that several blocks can command joints of

@@ -11,6 +11,7 @@ from cnoid_control.body import StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.command_message import CommandInterpreter
 from cnoid_control.controllers.composition.exceptions import composition_cycle
+from cnoid_control.controllers.composition.link_commands import LinkCommands
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
 from cnoid_control.controllers.drive.laws import refuse_unused
 from cnoid_control.controllers.sensor_reading import SensorReading, find_device
@@ -27,6 +28,12 @@ class ComposedParameters(DriveParameters):
     sensors: list[str] = parameter([], 'devices to put into the messages', read_only=True)
     read_root: bool = parameter(
         False, "whether messages have the root's true pose and motion", read_only=True
+    )
+    links: dict[str, str] = parameter(
+        {},
+        "what messages command of links, by link name: 'pose', 'twist' or 'wrench'; what a part "
+        'that is a SimpleController commands needs no mention',
+        read_only=True,
     )
 
 
@@ -69,6 +76,7 @@ class CompositionController(SimpleController):
         self._drive = JointDrive(io, self._driven(parameters))
         self.composition.attach(io)
         self._commands = CommandInterpreter(self._drive, io.body.num_joints)
+        self._links = LinkCommands(io, parameters.links)
         self._reads_root = parameters.read_root
         if self._reads_root:
             io.enable_input(io.body.root_link, ROOT_STATE)
@@ -151,6 +159,7 @@ class CompositionController(SimpleController):
             self.composition.signal('enter', **inputs)
         answer = self.composition.output_and_advance(**inputs)
         self._commands.take(answer, self.io.current_time)
+        self._links.take(answer)
         self._drive.write(self.io.time_step)
         return not self.composition.finished
 

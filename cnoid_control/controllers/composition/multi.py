@@ -16,6 +16,7 @@ from cnoid_control.controllers.composition.controller import (
     CompositionController,
 )
 from cnoid_control.controllers.composition.exceptions import composition_cycle, unknown_item
+from cnoid_control.controllers.composition.link_commands import WRENCH
 from cnoid_control.controllers.composition.stage import make_stage
 from cnoid_control.parameters import PluginName, parameter
 
@@ -26,9 +27,9 @@ class MultiController(BaseController):
     """Runs controllers in order; what one puts out, the ones behind it get as inputs.
 
     A controller in front of the producer sees what was put out in the tick before. The output is
-    what was produced in the tick, or the part of it that `map_my_output` names. Where two
-    controllers command the same item, the joints (elements) that the later one leaves at NaN
-    stay with the earlier one.
+    what was produced in the tick, or the part of it that `map_my_output` names. Wrenches on the
+    same link add up. Of any other item that two controllers command, the joints (elements) that
+    the later one leaves at NaN stay with the earlier one.
 
     Attributes:
         controllers: controllers by name, in their order.
@@ -116,7 +117,10 @@ class MultiController(BaseController):
             given = self._given(name, register)
             run = controller.output_and_advance if advance else controller.output
             for item, value in self._kept(name, run(**given) or {}).items():
-                produced[item] = register[item] = merge(produced.get(item), value)
+                joined = merge(produced.get(item), value)
+                if item.startswith(WRENCH) and item in produced:
+                    joined = np.add(produced[item], value)
+                produced[item] = register[item] = joined
         if not self._mine:
             return produced
         for item in self._mine.values():

@@ -15,6 +15,13 @@ from cnoid_control.controllers.composition.controller import (
     CompositionController,
 )
 from cnoid_control.controllers.composition.exceptions import CompositionError
+from cnoid_control.controllers.composition.link_commands import (
+    KINDS,
+    LINK_CHANNELS,
+    enable_link,
+    link_item,
+    read_command,
+)
 from cnoid_control.controllers.composition.maker import Maker
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
@@ -122,6 +129,10 @@ ITEMS = {
     StateFlag.JOINT_EFFORT: (('torquecmd', 'u'),),
     StateFlag.JOINT_DISPLACEMENT: (('qcmd', 'q_target'),),
     StateFlag.JOINT_VELOCITY: (('dqcmd', 'dq_target'),),
+    StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY: (
+        ('qcmd', 'q_target'),
+        ('dqcmd', 'dq_target'),
+    ),
     StateFlag.JOINT_PID: (
         ('qcmd', 'q_target'),
         ('dqcmd', 'dq_target'),
@@ -194,7 +205,8 @@ class SimpleControllerStage(BaseController):
         """Find out what the controller reads and commands, and enable that on the robot.
 
         Raises:
-            CompositionError: it cannot be configured or initialized, or commands more than joints.
+            CompositionError: it cannot be configured or initialized, or its commands cannot be
+                composed.
         """
         self._outer, self._io = io, None
         config = ControllerConfig(
@@ -218,13 +230,18 @@ class SimpleControllerStage(BaseController):
                 io.enable_output(device)
         for name in inner.outputs:
             link = inner.body.link(name)
-            if link.actuation_mode & ~JOINT_CHANNELS:
+            if link.actuation_mode & ~(JOINT_CHANNELS | LINK_CHANNELS) or (
+                _mode(link) and _mode(link) not in ITEMS
+            ):
                 raise _refused(
                     self.name,
-                    f'commands {link.name!r} by {link.actuation_mode!r}; only joint commands can '
-                    'be composed',
+                    f'commands {link.name!r} by {link.actuation_mode!r}, which cannot be composed',
                 )
-            if name not in io.outputs:
+            if link.actuation_mode & LINK_CHANNELS:
+                enable_link(io, name, link.actuation_mode & LINK_CHANNELS)
+            if _mode(link) and not (
+                name in io.outputs and io.body.link(name).actuation_mode & JOINT_CHANNELS
+            ):
                 raise _refused(
                     self.name, f'commands {name!r}, which the composition does not drive'
                 )
@@ -269,6 +286,12 @@ class SimpleControllerStage(BaseController):
                 if joints:
                     ids = np.array(joints, dtype=np.intp)
                     self._items.append((item, io.body.joint_arrays[array], ids))
+        self._link_items = [
+            (link_item(kind, link.name), kind, link)
+            for link in links
+            for kind, flag in KINDS.items()
+            if link.actuation_mode & flag
+        ]
         self._read_links = [
             (io.body.link(name), flags)
             for name, flags in io.inputs.items()
@@ -330,6 +353,11 @@ class SimpleControllerStage(BaseController):
             result[item][joints] = source[joints]
             if item == 'dqcmd':
                 result['tcmd'] = np.inf
+        for item, kind, link in self._link_items:
+            result[item] = read_command(kind, link)
+            if kind == 'wrench':
+                # As everywhere, it is used up: what is not commanded again acts no more.
+                link.F_ext[:] = 0.0
         return result
 
     def _take(self, io: StageIO, inputs: Message) -> None:
@@ -351,7 +379,8 @@ class SimpleControllerStage(BaseController):
 
 
 def _mode(link: Link) -> StateFlag:
-    return link.actuation_mode & ~StateFlag.HIGH_GAIN_ACTUATION
+    """What the joint of a link is commanded by."""
+    return link.actuation_mode & StateFlag.JOINT_PID
 
 
 def _copy_link(target: Link, source: Link, flags: StateFlag) -> None:

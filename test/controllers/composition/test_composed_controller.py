@@ -60,15 +60,6 @@ class ElbowPd(SimpleController):
         return True
 
 
-class Pusher(SimpleController):
-    """Commands more than joints."""
-
-    def initialize(self, io) -> bool:
-        """Push a link."""
-        io.enable_output(io.body.link('lower'), StateFlag.LINK_EXT_WRENCH)
-        return True
-
-
 class Constant(BaseController):
     """Always the same message."""
 
@@ -195,11 +186,6 @@ class TestStages:
         loop = start(MultiController({'estimator': offset, 'pd': stage}))
         run(loop, 3.0)
         assert loop.hardware.body.q[1] == pytest.approx(0.1, abs=5e-3)
-
-    def test_only_joint_commands_can_be_composed(self):
-        """A controller that pushes links is refused with its name."""
-        with pytest.raises(NoControllerLeft, match=r'push: commands .lower. by'):
-            start(SimpleControllerStage('push', Pusher()))
 
     def test_a_file_with_a_make_function(self, tmp_path):
         """What make(robot) returns is run; it gets the robot's body and the options."""
