@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -16,6 +16,12 @@ FLOAT_TAG = 'tag:yaml.org,2002:float'
 FLOAT = re.compile(
     r'^[-+]?(?:\d[\d_]*\.[\d_]*(?:[eE][-+]?\d+)?|\.\d[\d_]*(?:[eE][-+]?\d+)?'
     r'|\d[\d_]*[eE][-+]?\d+|\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$'
+)
+
+INT_TAG = 'tag:yaml.org,2002:int'
+INT = re.compile(
+    r'^[-+]?(?:0b[01_]*[01]|0[0-7_]*[0-7]|0|[1-9](?:[0-9_]*[0-9])?|0x[0-9a-fA-F_]*[0-9a-fA-F]'
+    r'|[1-9][0-9_]*(?::[0-5]?[0-9])+)$'
 )
 
 # The C parser is ten times faster but not in every build of PyYAML.
@@ -59,24 +65,30 @@ class _StrictLoader(_Strict, _Base):
 class _AnchorLoader(_Strict, yaml.SafeLoader):  # type: ignore[misc]
     """The same, which also remembers what has an anchor; the C parser cannot."""
 
+    outer: Mapping[str, Any] = {}
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         if not hasattr(self, 'anchored'):
             self.anchored: dict[str, Any] = {}
         event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) and str(event.anchor) in self.outer:
+            self.anchors.setdefault(str(event.anchor), self.outer[str(event.anchor)])
         node = super().compose_node(parent, index)
         if not isinstance(event, yaml.AliasEvent) and event.anchor:
             self.anchored[event.anchor] = node
         return node
 
 
-# The plain loader wants a dot in every float; its resolvers are shared, hence the copy.
+# The plain loader wants a dot in every float, and takes the name 1_ for 1; its resolvers are
+# shared, hence the copy.
 _RESOLVERS = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != FLOAT_TAG]
+    first: [(tag, regexp) for tag, regexp in resolvers if tag not in (FLOAT_TAG, INT_TAG)]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 for _loader in (_StrictLoader, _AnchorLoader):
     _loader.yaml_implicit_resolvers = {key: list(pairs) for key, pairs in _RESOLVERS.items()}
     _loader.add_implicit_resolver(FLOAT_TAG, FLOAT, list('-+0123456789.'))
+    _loader.add_implicit_resolver(INT_TAG, INT, list('-+0123456789'))
 
 
 def load_yaml(text: str, on_duplicate: Duplicate | None = None) -> Any:
@@ -94,17 +106,41 @@ def load_yaml(text: str, on_duplicate: Duplicate | None = None) -> Any:
     return _load(text, _StrictLoader, on_duplicate)[0]
 
 
-def load_anchors(text: str, on_duplicate: Duplicate | None = None) -> tuple[Any, dict[str, Any]]:
-    """As `load_yaml`, and all that has an anchor, by its name."""
-    return _load(text, _AnchorLoader, on_duplicate)
+def load_anchors(
+    text: str, on_duplicate: Duplicate | None = None, outer: str = ''
+) -> tuple[Any, dict[str, Any]]:
+    """As `load_yaml`, and all that has an anchor, by its name.
+
+    Args:
+        text: the YAML.
+        on_duplicate: as of `load_yaml`.
+        outer: YAML text whose anchors may be referred to as well.
+
+    Raises:
+        yaml.YAMLError: as of `load_yaml`.
+    """
+    return _load(text, _AnchorLoader, on_duplicate, _anchored_nodes(outer))
+
+
+def _anchored_nodes(text: str) -> dict[str, Any]:
+    loader = _AnchorLoader(text)
+    try:
+        loader.get_single_node()
+        return getattr(loader, 'anchored', {})
+    finally:
+        loader.dispose()
 
 
 def _load(
-    text: str, loader_type: Any, on_duplicate: Duplicate | None
+    text: str,
+    loader_type: Any,
+    on_duplicate: Duplicate | None,
+    outer: Mapping[str, Any] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     _check_depth(text)
     loader = loader_type(text)
     loader.on_duplicate = on_duplicate
+    loader.outer = outer or {}
     try:
         node = loader.get_single_node()
         if node is None:

@@ -129,7 +129,8 @@ def parse_body(
     Raises:
         ModelError: the subclass that names what is wrong.
     """
-    description = _BodyReader(text, BodyFile(source, folder, model_tree(folder)), ()).read()
+    file = BodyFile(source, folder, model_tree(folder), text=text)
+    description = _BodyReader(text, file, ()).read()
     description.warn_of_free_links()
     complete_inertias(description.links, description.warnings)
     complete_masses(description.links, description.warnings)
@@ -411,7 +412,14 @@ class _BodyReader:
         if whole in self._outer or whole == Path(self._file.source).absolute():
             raise ModelError(f'sub body {whole} is a part of itself', self._file.source)
         text = read_text(path)
-        file = replace(self._file, source=str(path), folder=path.parent, degrees=True)
+        file = replace(
+            self._file,
+            source=str(path),
+            folder=path.parent,
+            degrees=True,
+            text=text,
+            resources={},
+        )
         self._attach(_BodyReader(text, file, (*self._outer, whole)).read(), node)
 
     def _attach(self, part: BodyDescription, node: BodyNode) -> None:

@@ -184,7 +184,7 @@ def _yaml_resource(file: BodyFile, path: str, text: str) -> tuple[Any, Mapping[s
             file.warn(f'{path}, line {line}: {key!r} is given twice; the last one counts')
 
         try:
-            file.resources[path] = load_anchors(text, warn)
+            file.resources[path] = load_anchors(text, warn, file.text)
         except yaml.YAMLError as error:
             reason = ' '.join(str(error).split())
             raise ModelError(f'is not YAML that can be read: {reason}', path) from error

@@ -20,7 +20,8 @@ MAX_ELEMENTS = 100_000
 
 AXES = {'X': (1.0, 0.0, 0.0), 'Y': (0.0, 1.0, 0.0), 'Z': (0.0, 0.0, 1.0)}
 
-UNLIMITED = 'unlimited'
+# What stands for no limit on either side.
+NO_LIMIT = (None, 'unlimited', 'inf', '-inf', math.inf, -math.inf)
 
 # Keys that were called otherwise in old files.
 OLD_KEYS = {
@@ -44,6 +45,7 @@ class BodyFile:
         tree: folder that holds the model and its neighbours; no file outside is read.
         degrees: whether angles are in degrees; else in radians.
         warnings: what was assumed or left out, one sentence each.
+        text: the file itself, whose anchors its YAML resources may refer to.
         resources: YAML resources by path, with what has an anchor in them.
         counter: counts the nodes; aliases make small files with endlessly many.
     """
@@ -53,6 +55,7 @@ class BodyFile:
     tree: Path = Path('/')
     degrees: bool = True
     warnings: list[str] = field(default_factory=list)
+    text: str = ''
     resources: dict[str, tuple[Any, dict[str, Any]]] = field(default_factory=dict)
     counter: Iterator[int] = field(default_factory=itertools.count)
 
@@ -200,10 +203,12 @@ class BodyNode:
 
     def translation(self, key: str = 'translation') -> np.ndarray:
         """Position [m]: one vector, or several that are added."""
-        value = self.get(key)
+        return np.zeros(3) if key not in self else self._sum(key, self.get(key))
+
+    def _sum(self, key: str, value: Any) -> np.ndarray:
         if isinstance(value, list) and value and isinstance(value[0], list):
-            return np.sum([self._vector(key, item, 3) for item in value], axis=0)
-        return self.vector(key, 3)
+            return np.sum([self._sum(key, item) for item in value], axis=0)
+        return self._vector(key, value, 3)
 
     def rotation(self, key: str = 'rotation') -> np.ndarray:
         """Rotation: one axis and angle, or several, multiplied from left to right."""
@@ -251,10 +256,10 @@ class BodyNode:
             raise self.fail(key, 'one number, two numbers, or unlimited')
         bounds = []
         for item in pair:
-            bound = math.inf if item in (None, UNLIMITED) else self._number(key, item)
+            bound = math.inf if item in NO_LIMIT else self._number(key, item)
             bounds.append(self.to_radian(bound) if angular else bound)
         lower, upper = bounds
-        if not isinstance(value, list) or pair[0] in (None, UNLIMITED):
+        if not isinstance(value, list) or pair[0] in NO_LIMIT:
             lower = -lower
         if lower > upper:
             raise self.fail(key, 'a lower limit below the upper one')

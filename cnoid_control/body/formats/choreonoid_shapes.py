@@ -196,6 +196,9 @@ def _read_geometry(node: BodyNode, placement: np.ndarray) -> list[Shape]:
     radius = _positive(node, 'radius', 1.0)
     if kind == 'Sphere':
         return [_place(node, Sphere(radius), placement)]
+    # A capsule may be as short as a sphere.
+    if kind == 'Capsule' and node.number('height', 1.0) == 0.0:
+        return [_place(node, Sphere(radius), placement)]
     height = _positive(node, 'height', 1.0)
     solids: dict[str, type[Cylinder | Capsule | Cone]] = {
         'Cylinder': Cylinder,

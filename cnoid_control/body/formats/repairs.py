@@ -52,7 +52,8 @@ def complete_inertias(links: Iterable[LinkDescription], warnings: list[str]) -> 
         if not np.isfinite(link.inertia).all() or not np.isfinite(link.mass):
             continue
         moments, axes = np.linalg.eigh(link.inertia)
-        if link.joint_type is JointType.FIXED:
+        # A fixed root may be set free.
+        if link.joint_type is JointType.FIXED and link.parent is not None:
             if moments[0] < -1e-9 * abs(moments[2]) - 1e-15:
                 warnings.append(
                     f'link {link.name!r} has moments of inertia {moments.tolist()}; negative ones '

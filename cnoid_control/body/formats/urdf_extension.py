@@ -7,6 +7,7 @@
       <material name="Sole" friction="1.0" restitution="0.0"/>
       <loop name="O" type="hinge" link1="L" xyz1="0 0 0" rpy1="0 0 0" link2="M" xyz2="0 0 0"
             rpy2="0 0 0" axis="0 0 1"/>                     a joint that closes a loop of links
+      <track name="T" parent="L" links="T0 T1 T2"/>       shoes that hang together around wheels
       <device name="D" id="0" near="0.1"/>                more about a device of a sensor tag
       <device name="E" type="PointLight" link="L" xyz="0 0 0" rpy="0 0 0"/>   one without a tag
     </cnoid_control>
@@ -33,6 +34,7 @@ import pinocchio as pin
 from cnoid_control.body import devices as device_types
 from cnoid_control.body.description import (
     BodyDescription,
+    ContinuousTrack,
     ExtraJoint,
     ExtraJointType,
     JointType,
@@ -107,7 +109,7 @@ class UrdfExtension:
         return bool(elements)
 
     def apply_to_links(self, description: BodyDescription) -> None:
-        """Complete the links: root, joint ids, rotors, surfaces.
+        """Complete the links: root, joint ids, rotors, surfaces, loops and tracks.
 
         Raises:
             ModelError: the subclass that names what is wrong.
@@ -116,6 +118,7 @@ class UrdfExtension:
         self._apply_joints(description)
         self._apply_materials(description)
         self._add_loops(description)
+        self._add_tracks(description)
 
     def _apply_root(self, description: BodyDescription) -> None:
         reader = self._reader
@@ -216,6 +219,22 @@ class UrdfExtension:
                 raise UnknownLink(name, links, reader.source)
             description.materials.pop(name, None)
             links[name].material = reader.text(element, 'material', element)
+
+    def _add_tracks(self, description: BodyDescription) -> None:
+        reader = self._reader
+        known = [link.name for link in description.links]
+        for element in self._elements('track'):
+            shoes = tuple(reader.text(element, 'links', element).split())
+            for name in shoes:
+                self._known(name, known)
+            parent = self._known(reader.text(element, 'parent', element), known)
+            name = reader.text(element, 'name', element)
+            description.tracks.append(ContinuousTrack(name, parent, shoes))
+
+    def _known(self, name: str, links: list[str]) -> str:
+        if name not in links:
+            raise UnknownLink(name, links, self._reader.source)
+        return name
 
     def apply_to_devices(self, description: BodyDescription, devices: Devices) -> None:
         """Complete the devices of the sensor tags, and add those that have no tag.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable
 from enum import Enum
@@ -44,11 +45,14 @@ from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.load import load_description
 from cnoid_control.body.formats.mesh import MeshWriter
+from cnoid_control.body.formats.placement import embedded, triangles_of
 from cnoid_control.body.formats.ros2_control_tag import add_sensor, add_system, device_name
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.body.formats.urdf_devices import to_optical_frame
 from cnoid_control.body.formats.urdf_extension import DEVICE_TYPES, JOINT_NUMBERS, TAG
 from cnoid_control.body.kinematic_tree import depth_first_order
+
+logger = logging.getLogger(__name__)
 
 
 def number(value: float) -> str:
@@ -110,6 +114,10 @@ def write_extension(robot: Element, plain: BodyDescription, wanted: BodyDescript
     _write_materials(extension, wanted)
     for loop in wanted.extra_joints:
         _write_loop(extension, loop)
+    for track in wanted.tracks:
+        shoes = ' '.join(track.links)
+        names = {'name': track.name, 'parent': track.parent, 'links': shoes}
+        sub(extension, 'track', names)
     read = {device.name: device for _, device in plain.devices}
     for index, (link_name, device) in enumerate(wanted.devices):
         _write_device(extension, link_name, device_name(device, index), device, read)
@@ -372,10 +380,11 @@ def _write_shape(element: Element, shape: Shape, link: str, meshes: MeshWriter) 
     elif isinstance(solid, (Cylinder, Capsule)):
         tag = 'cylinder' if isinstance(solid, Cylinder) else 'capsule'
         sub(geometry, tag, radius=number(solid.radius), length=number(solid.length))
-    elif isinstance(solid, (Ellipsoid, HeightField)):
-        kind = type(solid).__name__
-        raise ModelError(f'link {link!r}: URDF has no word for the {kind} {shape.name!r}')
     else:
+        if isinstance(solid, (Ellipsoid, HeightField)):
+            kind = type(solid).__name__
+            logger.warning('link %r: URDF has no %s; it is written as a mesh', link, kind)
+            solid = embedded(*triangles_of(solid))
         filename, scale = meshes.add(solid, link)
         mesh = sub(geometry, 'mesh', filename=filename)
         if scale != (1.0, 1.0, 1.0):

@@ -118,6 +118,14 @@ BAD_URDF = {
         exceptions.UnknownJoint,
         "'x'",
     ),
+    'track of nothing': (
+        (
+            '<link name="a"/><cnoid_control><track name="t" parent="a" links="a x"/>'
+            '</cnoid_control>'
+        ),
+        exceptions.UnknownLink,
+        "'x'",
+    ),
     'entities': (
         '<!DOCTYPE robot [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><robot name="&b;"/>',
         exceptions.ModelError,
@@ -173,7 +181,7 @@ BAD_BODY = {
     ),
     'negative mass': ('links: [{name: a, mass: -1}]', exceptions.ModelError, "'a'"),
     'bad inertia': (
-        'links: [{name: a, inertia: [1, 0, 0, 0, -1, 0, 0, 0, 1]}]',
+        'links: [{name: a, inertia: [1, 0, 0, 0, 0, 0, 0, 0, 1]}]',
         exceptions.ModelError,
         "'a'",
     ),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cnoid_control.body import Body, GenericDevice, JointType
-from cnoid_control.body.description import Ellipsoid, ExtraJointType
+from cnoid_control.body.description import Ellipsoid, ExtraJointType, Sphere
 from cnoid_control.body.formats.choreonoid import parse_body
 
 
@@ -160,3 +160,60 @@ links:
     assert body.description.extra_joints[0].links == ('L_palm', 'L_tip')
     assert body.description.postures['standard_pose'].q == pytest.approx({'L_tip': np.pi / 6})
     assert [device.name for device in body.devices] == ['wrist', 'L_imu']
+
+
+def test_continuous_track() -> None:
+    """A track is a chain of shoes, the first one free, that a hinge closes to a ring."""
+    body = read("""
+links:
+  - {name: a, joint_type: free}
+  - {type: ContinuousTrack, name: t, parent: a, numJoints: 4, jointOffset: [1, 0, 0],
+     translation: [0, 0, 2], jointAxis: Y, initialJointAngles: [90, 90, 90], mass: 0.5}
+""")
+    (track,) = body.description.tracks
+    assert (track.name, track.parent, track.links) == ('t', 'a', ('t0', 't1', 't2', 't3'))
+    assert body.link('t0').joint_type is JointType.FREE
+    assert body.mass == 3.0
+    (hinge,) = body.description.extra_joints
+    assert hinge.links == ('t3', 't0')
+    last, first = (body.link(name) for name in hinge.links)
+    # The square of four shoes is closed where it starts.
+    ends = [
+        link.p + link.R @ point
+        for link, point in zip((last, first), hinge.translations, strict=True)
+    ]
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-12)
+    np.testing.assert_allclose(last.R @ hinge.axis, first.R @ hinge.axis, atol=1e-12)
+
+
+def test_odd_spellings() -> None:
+    """Nested translations are added, inf is no limit, a capsule of no height is a sphere."""
+    body = read("""
+links:
+  - {name: a, elements: {Shape: {geometry: {type: Capsule, radius: 2, height: 0}}}}
+  - {name: b, parent: a, joint_type: revolute, joint_id: 0, joint_range: [0, inf],
+     translation: [[[1, 0, 0], [0, 2, 0]], [0, 0, 3]]}
+""")
+    assert body.root_link.description.shapes[0].geometry == Sphere(2.0)
+    assert (body.q_lower[0], body.q_upper[0]) == (0.0, np.inf)
+    np.testing.assert_array_equal(body.link('b').b, [1.0, 2.0, 3.0])
+
+
+def test_prefix_that_looks_like_a_number(tmp_path: Path) -> None:
+    """The prefix 1_ is text, not the number 1."""
+    (tmp_path / 'part.body').write_text('links: [{name: base}]')
+    body = read(
+        'links: [{name: a}, {type: SubBody, uri: part.body, prefix: 1_, parent: a}]', tmp_path
+    )
+    assert body.links[1].name == '1_base'
+
+
+def test_yaml_resource_refers_to_the_model(tmp_path: Path) -> None:
+    """A YAML resource may use anchors of the model that it is in."""
+    (tmp_path / 'part.yaml').write_text('part: &PART {RigidBody: {mass: *WEIGHT}}')
+    body = read(
+        'weight: &WEIGHT 7\n'
+        'links: [{name: a, elements: {Resource: {uri: part.yaml, node: PART}}}]',
+        tmp_path,
+    )
+    assert body.mass == 7.0

@@ -9,6 +9,7 @@ from cnoid_control.body.description import BodyDescription, Mesh
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.choreonoid import parse_body
 from cnoid_control.body.formats.load import load_description
+from cnoid_control.body.formats.placement import triangles_of
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.body.formats.urdf_writer import convert, write_urdf
 
@@ -75,3 +76,49 @@ def test_place_that_cannot_be_written(tmp_path: Path) -> None:
     """A folder that does not exist is refused by name."""
     with pytest.raises(ModelError, match='nowhere'):
         convert(FULL, tmp_path / 'nowhere' / 'out.urdf')
+
+
+def test_loops_tracks_and_free_links_survive(tmp_path: Path) -> None:
+    """What URDF has no words for is in the extension: loops, tracks, generic devices."""
+    text = """
+    links:
+      - {name: a, joint_type: free, elements: {Nose: {name: n, smell: [1, rose]}}}
+      - {name: b, parent: a, joint_type: revolute, joint_id: 0}
+      - {name: c, parent: a, joint_type: free, translation: [1, 2, 3]}
+      - {type: ContinuousTrack, name: t, parent: a, numJoints: 4, jointOffset: [1, 0, 0],
+         jointAxis: Y, initialJointAngles: [90, 90, 90]}
+    extra_joints:
+      - {name: loop, link1_name: a, link2_name: b, joint_type: hinge, axis: [0, 0, 1],
+         translation_in_link1: [1, 0, 0], rotation_in_link2: [1, 0, 0, 30]}
+    """
+    first = Body(parse_body(text, 'loops', tmp_path))
+    again = written(first.description, tmp_path)
+    same_body(first, again)
+    assert again.description.tracks == first.description.tracks
+    for mine, theirs in zip(
+        first.description.extra_joints, again.description.extra_joints, strict=True
+    ):
+        assert (mine.kind, mine.links, mine.name) == (theirs.kind, theirs.links, theirs.name)
+        np.testing.assert_allclose(mine.translations, theirs.translations)
+        np.testing.assert_allclose(mine.rotations, theirs.rotations, atol=1e-12)
+        np.testing.assert_allclose(mine.axis, theirs.axis)
+
+
+def test_ellipsoids_and_height_fields_become_meshes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """URDF has neither; both are written as meshes of the same size, and it is said."""
+    text = """
+    links:
+      - name: a
+        elements:
+          - {type: Transform, scale: [1, 2, 3], elements: {Shape: {geometry: {type: Sphere}}}}
+          - type: Shape
+            geometry: {type: ElevationGrid, xDimension: 2, zDimension: 2, height: [0, 1, 2, 3]}
+    """
+    again = written(parse_body(text, 'round', tmp_path), tmp_path)
+    ball, ground = (shape.geometry for shape in again.root_link.description.shapes)
+    np.testing.assert_allclose(triangles_of(ball).vertices.max(axis=0), [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(np.ptp(triangles_of(ground).vertices, axis=0), [1.0, 1.0, 3.0])
+    assert 'no Ellipsoid' in caplog.text
+    assert 'no HeightField' in caplog.text
