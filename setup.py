@@ -24,6 +24,7 @@ CONTROLLERS: list[str] = [
     'operational_space = cnoid_control.controllers.operational_space:OperationalSpaceController',
     'pd = cnoid_control.controllers.pd:PDController',
     'pendulum = cnoid_control.controllers.samples.pendulum:PendulumController',
+    'pick_and_place = cnoid_control.controllers.samples.pick_and_place:PickAndPlaceController',
     'sequence = cnoid_control.controllers.composition.sequence:SequenceController',
     'spring = cnoid_control.controllers.samples.spring:SpringController',
     'sr1_minimum = cnoid_control.controllers.sr1.minimum:SR1MinimumController',

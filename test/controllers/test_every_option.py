@@ -102,6 +102,13 @@ CASES = {
         SPEEDS | {'timeout', 'curvature'},
     ),
     'conveyor': Case('conveyor', 'conveyor', {}, {'speed', 'acceleration'}),
+    'pick_and_place': Case(
+        'pick_and_place',
+        'pick_and_place',
+        {'fingers': ['left_finger'], 'pick': [0.45, 0.1, 0.1], 'place': [0.1, -0.45, 0.24]},
+        set(),
+        {'open': 0.03, 'tool': [0.0, 0.0, 0.1]},
+    ),
     'pendulum': Case('pendulum', 'pendulum', {}, {'kp', 'kd', 'goal'}),
     'spring': Case('spring', 'spring', {}, {'stiffness', 'damping'}),
     'link_force': Case('link_force', 'link_force', {}, {'frequency', 'gravity'}),

@@ -13,7 +13,7 @@ from cnoid_control.hardware.mujoco.devices import DeviceBuilder
 from cnoid_control.hardware.mujoco.elements import RobotElements
 from cnoid_control.hardware.mujoco.geometry import GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.inertia import set_inertia
-from cnoid_control.hardware.mujoco.loops import add_loops
+from cnoid_control.hardware.mujoco.loops import add_loops, closing_time
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
 WORLD = 'world'
@@ -111,6 +111,7 @@ class BodySpec:
                     objtype=mujoco.mjtObj.mjOBJ_JOINT,
                     name1=link.joint_name,
                     name2=link.mimic.joint,
+                    solref=closing_time(self._spec),
                 )
                 # Coefficients of a polynomial of the followed joint's displacement.
                 equality.data[:5] = [link.mimic.offset, link.mimic.multiplier, 0.0, 0.0, 0.0]

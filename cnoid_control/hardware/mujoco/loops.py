@@ -68,6 +68,11 @@ def add_loops(spec: mujoco.MjSpec, body: Body, bodies: list[mujoco.MjsBody]) -> 
     return pistons
 
 
+def closing_time(spec: mujoco.MjSpec) -> list[float]:
+    """MuJoCo's solref of what holds joints and links together."""
+    return [CLOSING_STEPS * spec.option.timestep, 1.0]
+
+
 def _close(spec: mujoco.MjSpec, extra: ExtraJoint, name: str, ends: list[mujoco.MjsBody]) -> None:
     shifts = [0.0]
     kind = mujoco.mjtEq.mjEQ_CONNECT
@@ -96,7 +101,7 @@ def _close(spec: mujoco.MjSpec, extra: ExtraJoint, name: str, ends: list[mujoco.
             objtype=mujoco.mjtObj.mjOBJ_SITE,
             name1=sites[0],
             name2=sites[1],
-            solref=[CLOSING_STEPS * spec.option.timestep, 1.0],
+            solref=closing_time(spec),
         )
         if kind == mujoco.mjtEq.mjEQ_WELD:
             # How much a rotation counts against a distance [m].
