@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from cnoid_control.body.balance import balanced_posture
 from cnoid_control.body.body import Body
 from cnoid_control.body.description import BodyDescription, JointType
 from cnoid_control.body.link import Link
 from cnoid_control.body.postures import default_posture
-from cnoid_control.body.solids import corners, solid_shapes
 from cnoid_control.body.standing import (
-    TOUCH_LEAST,
-    TOUCH_SHARE,
     ancestors,
+    ground_points,
     is_moving,
+    limbs_of,
     touching_links,
 )
 
@@ -38,9 +38,10 @@ def decide_base(description: BodyDescription) -> None:
     - where the root link is named base_footprint, as in mobile robots;
     - where it has no joints, or only such as move no more than 5 % of its mass (rotors);
     - where it stands: at least two of its moving parts, on limbs of their own (legs, wheels),
-      touch the ground, its centre of mass is above the area between them, and the limbs and what
-      they branch from have at least a third of its mass (so that fingers are no legs); what is
-      named a hand, a finger, a thumb, a palm, a wrist or a gripper is no leg.
+      touch the ground, its centre of mass is above the area between them or can be brought there
+      by moving the limbs, and the limbs and what they branch from have at least a third of its
+      mass (so that fingers are no legs); what is named a hand, a finger, a thumb, a palm, a wrist
+      or a gripper is no leg.
 
     Otherwise it is fixed: it stands on its own base, as arms do, or hangs from it.
 
@@ -69,9 +70,9 @@ def _base_of(body: Body) -> tuple[JointType, str]:
     touching = touching_links(body)
     if not touching:
         return JointType.FIXED, 'it has no shapes to stand on'
-    if any(not is_moving(link) for link in touching) and len(_limbs(touching)) < 2:
+    if any(not is_moving(link) for link in touching) and len(limbs_of(touching)) < 2:
         return JointType.FIXED, f'it stands on its base, {touching[0].name!r}'
-    limbs = _limbs([link for link in touching if is_moving(link)])
+    limbs = limbs_of([link for link in touching if is_moving(link)])
     arms = [link for link in limbs if _is_arm(link)]
     if arms:
         return JointType.FIXED, f'it would lie on {arms[0].name!r}, which is no leg'
@@ -81,7 +82,7 @@ def _base_of(body: Body) -> tuple[JointType, str]:
     fork = _fork(limbs)
     if _mass_below(fork) < LEG_SHARE * body.mass:
         return JointType.FIXED, f'only {names} at the end of {fork.name!r} would touch the ground'
-    if not _is_inside(body.calc_center_of_mass()[:2], _ground_points(touching)):
+    if not _stands(body) and not _can_stand(body):
         return JointType.FIXED, f'it would fall over {names}'
     return JointType.FREE, f'it stands on {names}'
 
@@ -90,19 +91,6 @@ def _is_arm(link: Link) -> bool:
     """Whether a link is named as the end of an arm, or carried by one that is."""
     names = ' '.join(f'{above.name} {above.joint_name}' for above in ancestors(link)).lower()
     return any(word in names for word in NO_LEGS)
-
-
-def _limbs(links: list[Link]) -> list[Link]:
-    """Links that carry none of the others, one per part that moves as a piece."""
-    carriers = {above.name for link in links for above in ancestors(link)[1:]}
-    ends = [link for link in links if link.name not in carriers]
-    pieces: dict[str, Link] = {}
-    for link in ends:
-        piece = link
-        while piece.parent is not None and not piece.joint_type.has_displacement:
-            piece = piece.parent
-        pieces.setdefault(piece.name, link)
-    return list(pieces.values())
 
 
 def _fork(limbs: list[Link]) -> Link:
@@ -119,21 +107,18 @@ def _mass_below(link: Link) -> float:
     return float(link.description.mass + sum(_mass_below(child) for child in link.children))
 
 
-def _ground_points(links: list[Link]) -> np.ndarray:
-    """Where links touch the ground: x and y [m], shape (n, 2)."""
-    shapes = solid_shapes(link.description for link in links)
-    found = []
-    for link in links:
-        for shape in shapes[link.name]:
-            ends = corners(shape)
-            if ends is not None:
-                points = ends.points @ link.R.T + link.p
-                points[:, 2] -= ends.radius
-                found.append(points)
-    placed = np.concatenate(found)
-    ground = placed[:, 2].min()
-    near = placed[:, 2] <= ground + max(TOUCH_SHARE * np.ptp(placed[:, 2]), TOUCH_LEAST)
-    return placed[near, :2]
+def _stands(body: Body) -> bool:
+    """Whether the centre of mass is above the area between the parts that touch the ground."""
+    return _is_inside(body.calc_center_of_mass()[:2], ground_points(touching_links(body)))
+
+
+def _can_stand(body: Body) -> bool:
+    """Whether legs can be moved so that the robot stands; it is left like that."""
+    found = balanced_posture(body)
+    if found is not None:
+        body.q[:] = found
+        body.calc_forward_kinematics()
+    return found is not None and _stands(body)
 
 
 def _is_inside(point: np.ndarray, corners: np.ndarray) -> bool:

@@ -20,7 +20,7 @@ import pinocchio as pin
 
 from cnoid_control.body.body import Body
 from cnoid_control.body.kinematic_tree import ROOT_NV
-from cnoid_control.body.standing import ancestors, is_moving, touching_links
+from cnoid_control.body.standing import ancestors, is_moving, limbs_of, touching_links
 
 # The most that a and b above may be.
 DAMPING_STEP = 0.33
@@ -133,8 +133,8 @@ def seen_inertias(body: Body) -> tuple[np.ndarray, np.ndarray]:
     rows = first + np.arange(followed.size)
     ids = followed < count
     # Holes in the ids have no inertia, and the inverse must exist.
-    empty = reduced[rows, rows] <= 0.0
-    reduced[rows[empty], rows[empty]] = 1.0
+    holes = np.array([not body.all_joints[slot].name for slot in followed], dtype=bool)
+    reduced[rows[holes], rows[holes]] = 1.0
     heavy, light = np.ones(count), np.ones(count)
     heavy[followed[ids]] = reduced[rows[ids], rows[ids]]
     inverse = np.linalg.inv(reduced + 1e-12 * np.eye(len(reduced)))[np.ix_(rows[ids], rows[ids])]
@@ -181,7 +181,7 @@ def rotors_needed(body: Body, time_step: float) -> np.ndarray:
         needed[i] = max(0.0, least - heavy[i])
     if body.is_fixed_root or any(joint.description.rotor_inertia for joint in body.joints):
         return needed
-    legs = [link for link in touching_links(body) if is_moving(link)]
+    legs = limbs_of([link for link in touching_links(body) if is_moving(link)])
     weight, center = GRAVITY * body.mass, body.calc_center_of_mass()
     for joint in {above.joint_id: above for leg in legs for above in ancestors(leg)}.values():
         if joint.joint_id < 0 or joint.joint_type.value != 'revolute':

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cnoid_control.body.body import Body
-from cnoid_control.body.description import BodyDescription, Posture
+from cnoid_control.body.description import BodyDescription, JointType, Posture
 
 
 def own_posture(description: BodyDescription) -> Posture | None:
@@ -16,13 +16,27 @@ def own_posture(description: BodyDescription) -> Posture | None:
 def default_posture(body: Body) -> np.ndarray:
     """Displacements in which a robot starts [rad] or [m], shape (num_joints,).
 
-    The initial displacement that the model gives to a joint, zero where it gives none, moved to
-    the nearest value within the joint's range; then the model's own posture, if it has one.
+    The model's own posture, if it has one; for the other joints the initial displacement that the
+    model gives, else zero; moved into the ranges of the joints.
     """
     q = np.array([joint.description.q_initial for joint in body.joints])
-    q = np.clip(q, body.q_lower, body.q_upper)
     posture = own_posture(body.description)
-    return q if posture is None else with_posture(body, q, posture)
+    if posture is not None:
+        q = with_posture(body, q, posture)
+    return within_range(body, q)
+
+
+def within_range(body: Body, q: np.ndarray) -> np.ndarray:
+    """Displacements moved into the joints' ranges: by whole turns, else to the nearest end."""
+    moved = q.copy()
+    for i, joint in enumerate(body.joints):
+        lower, upper = body.q_lower[i], body.q_upper[i]
+        if lower <= q[i] <= upper:
+            continue
+        turned = q[i] + 2.0 * np.pi * np.ceil((lower - q[i]) / (2.0 * np.pi))
+        revolute = joint.joint_type is JointType.REVOLUTE
+        moved[i] = turned if revolute and lower <= turned <= upper else np.clip(q[i], lower, upper)
+    return moved
 
 
 def with_posture(body: Body, q: np.ndarray, posture: Posture) -> np.ndarray:

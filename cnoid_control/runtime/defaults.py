@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.body import Body, JointType
+from cnoid_control.body.balance import balanced_posture
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.gains import JointGains, joint_gains, rotors_needed
 from cnoid_control.body.link import rotation_matrix
 from cnoid_control.body.merge import merge_descriptions, prefixed
-from cnoid_control.body.postures import default_posture, own_posture
+from cnoid_control.body.postures import default_posture, own_posture, with_posture
 from cnoid_control.body.solids import lowest_points, reach
 from cnoid_control.body.standing import is_moving
 from cnoid_control.catalog import find_model
@@ -202,10 +203,36 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
         root.p = np.array(robot.position)
     else:
         body.calc_forward_kinematics()
-        _put_on_ground(body, bool(robot.posture) and not np.allclose(body.q, own))
+        if not robot.posture and not body.is_fixed_root:
+            _balance(body)
+        _put_on_ground(body, not np.allclose(body.q, _stated_posture(body)))
     body.initialize_state()
     if robot.rotors:
         _add_rotors(body, time_step)
+
+
+def _stated_posture(body: Body) -> np.ndarray:
+    """Posture that the place which the model gives is for."""
+    q = np.array([joint.description.q_initial for joint in body.joints])
+    own = own_posture(body.description)
+    return q if own is None else with_posture(body, q, own)
+
+
+def _balance(body: Body) -> None:
+    """Move the legs of a robot that would fall over until it stands."""
+    found = balanced_posture(body)
+    if found is None:
+        return
+    change = found - body.q
+    moved = [
+        f'{body.joint_names[i]} {change[i]:+.2f}' for i in np.flatnonzero(np.abs(change) > 0.005)
+    ]
+    body.q[:] = found
+    body.calc_forward_kinematics()
+    if moved:
+        text = f'it would fall over in its posture; joints are moved: {", ".join(moved)}'
+        body.description.warnings.append(text)
+        logger.warning('%s: %s', body.name, text)
 
 
 def _add_rotors(body: Body, time_step: float) -> None:

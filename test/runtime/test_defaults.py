@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cnoid_control.body import Body
+from cnoid_control.body.balance import balanced_posture
 from cnoid_control.body.gains import joint_gains, rotors_needed, seen_inertias
 from cnoid_control.body.solids import lowest_points
 from cnoid_control.catalog import cached_model
@@ -133,6 +134,47 @@ def test_zero_is_moved_into_the_range(model) -> None:
     np.testing.assert_array_equal(body.q, [0.3, -1.0])
 
 
+def test_posture_beyond_the_range_turns_into_it(model) -> None:
+    """A whole turn is the same place; else the nearest end is taken."""
+    state = (
+        '<robot name="r"><group_state name="home" group="g"><joint name="shoulder" value="{}"/>'
+        '<joint name="elbow" value="{}"/></group_state></robot>'
+    )
+    path = str(model(arm()))
+    model(state.format(6.5, 5.0), 'robot.srdf')
+    np.testing.assert_allclose(robot_of_model(path).q, np.array([6.5, 5.0]) - 2.0 * np.pi)
+    model(state.format(2.0, 0.0), 'robot.srdf')
+    np.testing.assert_allclose(robot_of_model(path).q, [1.0, -0.5])
+
+
+def test_states_of_parts_make_one_posture(model) -> None:
+    """Where an SRDF file has states of an arm and of a hand, a robot starts in both."""
+    state = '<group_state name="{}" group="{}"><joint name="{}" value="{}"/></group_state>'
+    parts = [('up', 'a', 'shoulder', 0.4), ('bent', 'b', 'elbow', -0.9), ('out', 'b', 'elbow', -2)]
+    text = ''.join(state.format(*part) for part in parts)
+    model(f'<robot name="r">{text}</robot>', 'robot.srdf')
+    body = robot_of_model(model(arm()))
+    np.testing.assert_allclose(body.q, [0.4, -0.9])
+    assert list(body.description.postures) == ['up + bent', 'up', 'bent', 'out']
+
+
+def test_legs_are_moved_under_a_robot_that_would_fall_over(model) -> None:
+    """Knees that cannot be straight; the soles lie flat and the mass is above their middle."""
+    body = robot_of_model(model(biped(knee=(0.6, 2.0))))
+    assert body.q[body.joint('left_knee').joint_id] >= 0.6
+    for side in ('left', 'right'):
+        foot = body.link(f'{side}_foot')
+        assert foot.R[2, 2] == pytest.approx(1.0, abs=1e-4)
+        assert foot.p[2] == pytest.approx(0.04, abs=1e-3)
+        assert foot.p[0] == pytest.approx(body.calc_center_of_mass()[0], abs=0.01)
+    assert any('would fall over' in text for text in body.description.warnings)
+    assert balanced_posture(body) is None
+    loop = make_loop(config_from_model(model(biped(knee=(0.6, 2.0)))))
+    monitor = RunMonitor(loop)
+    assert loop.run(3.0).exit == 'completed'
+    assert not monitor.fell
+
+
 def test_posture_of_the_model_by_its_name(model) -> None:
     """The first of them is where it starts."""
     state = '<group_state name="{}" group="g"><joint name="elbow" value="{}"/></group_state>'
@@ -253,6 +295,8 @@ def test_a_name_is_that_of_a_config_or_of_a_model(model) -> None:
 
 # Robots of others: base, and height of the root where it stands [m].
 KNOWN = {
+    'go1': (False, None),
+    't1': (False, None),
     'panda': (True, 0.0),
     'ur5': (True, None),
     'go1_urdf': (False, None),

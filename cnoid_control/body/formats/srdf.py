@@ -55,7 +55,7 @@ def find_srdf(urdf: Path, robot: str) -> Path | None:
                 return file
     # The URDF of a variant, such as talos_reduced or solo12, beside the SRDF of the robot.
     for file in sorted(files, key=lambda file: -len(file.stem)):
-        if urdf.stem.startswith(file.stem):
+        if urdf.stem.startswith(file.stem) or file.stem.startswith(f'{urdf.stem}_'):
             return file
     return None
 
@@ -86,7 +86,23 @@ def read_srdf(file: Path, joints: list[str], fixed_joints: list[str]) -> Semanti
         # A state of a part, such as an open gripper, is one too; one of no known joint is not.
         if found[name]:
             semantics.postures[name] = Posture(found[name])
+    _join_parts(semantics.postures)
     return semantics
+
+
+def _join_parts(postures: dict[str, Posture]) -> None:
+    """Put a posture first that has the first state of every part, where states are of parts."""
+    joined: dict[str, float] = {}
+    names = []
+    for name, posture in postures.items():
+        if not joined.keys() & posture.q.keys():
+            joined |= posture.q
+            names.append(name)
+    if len(names) > 1:
+        others = dict(postures)
+        postures.clear()
+        postures[' + '.join(names)] = Posture(joined)
+        postures |= others
 
 
 def _read_state(

@@ -7,6 +7,7 @@ import numpy as np
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import LinkDescription
+from cnoid_control.body.gains import LEAST_INERTIA
 from cnoid_control.body.kinematic_tree import KinematicTree
 from cnoid_control.hardware.mujoco.actuators import LOCKED_SLACK, add_actuator
 from cnoid_control.hardware.mujoco.devices import DeviceBuilder
@@ -79,9 +80,13 @@ class BodySpec:
                 self.elements.free_joints[len(bodies)] = f'free/{name}'
                 body.add_freejoint().name = f'free/{name}'
             elif slot >= 0 and link.joint_type.has_displacement:
-                joints[slot] = self._add_joint(body, link).name
-            moves = is_free or alone or slot in joints
-            set_inertia(body, link, carries=moves and below[len(bodies)] > 0.0)
+                joint = self._add_joint(body, link)
+                joints[slot] = joint.name
+                if below[len(bodies)] + link.mass <= 0.0:
+                    # Nothing at all moves with it.
+                    least = LEAST_INERTIA[link.joint_type.value]
+                    joint.armature = max(joint.armature, least)
+            set_inertia(body, link, carries=is_free or alone or slot in joints)
             self._builder.add_shapes(body, link)
             bodies.append(body)
         self._bodies = bodies

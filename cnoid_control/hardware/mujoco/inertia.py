@@ -10,8 +10,8 @@ import numpy as np
 from cnoid_control.body.description import LinkDescription
 from cnoid_control.hardware.mujoco.geometry import quaternion
 
-# Least mass [kg] and moment [kg m^2] of a link that moves others: MuJoCo refuses those without
-# any, such as the links between joints whose axes meet.
+# Least mass [kg] and moment [kg m^2] of a link that moves: MuJoCo refuses those without any,
+# such as the links between joints whose axes meet.
 LEAST_MASS, LEAST_MOMENT = 1e-9, 1e-12
 
 # Share of a moment by which rounding may have made it too large.
@@ -29,7 +29,7 @@ def set_inertia(body: mujoco.MjsBody, link: LinkDescription, carries: bool) -> N
     Args:
         body: the body.
         link: the link.
-        carries: whether the link moves others that have a mass; it then needs none itself.
+        carries: whether a joint moves the link; MuJoCo then asks for a mass.
     """
     mass = max(link.mass, LEAST_MASS) if carries else link.mass
     if mass == 0.0:

@@ -145,8 +145,14 @@ def declare_schema(node: Node, schema: type, prefix: str = '', read_only: bool =
             for key in _given_keys(node, f'{name}.') if dataclasses.is_dataclass(element) else ():
                 part = f'{name}.{key}.'
                 declare_schema(node, typing.cast(type, element), part, info.read_only)
-        else:
+        elif not _is_given_as_map(node, name, kind):
             _declare(node, name, kind, _default(field), descriptor_of(info, kind))
+
+
+def _is_given_as_map(node: Node, name: str, kind: Any) -> bool:
+    """Whether an option that may be a list or a map by name was given as a map."""
+    maps = any(typing.get_origin(choice) is dict for choice in typing.get_args(kind))
+    return maps and bool(_given_keys(node, f'{name}.'))
 
 
 def _declare(

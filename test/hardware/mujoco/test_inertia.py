@@ -9,6 +9,7 @@ from hardware.conftest import make_description, make_request
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, Box, LinkDescription, Shape
+from cnoid_control.body.gains import LEAST_INERTIA
 from cnoid_control.body.kinematics import calc_mass_matrix
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 
@@ -56,6 +57,18 @@ def test_links_between_joints_need_no_mass(simulate: Simulate) -> None:
     hardware = simulate(body, make_request(body))
     body.calc_forward_kinematics(velocity=True)
     assert full_mass_matrix(hardware) == pytest.approx(calc_mass_matrix(body), rel=1e-6)
+
+
+def test_a_joint_that_moves_nothing_gets_a_rotor(simulate: Simulate) -> None:
+    """A massless link at the end is simulated; its joint has the least inertia that there is."""
+    description = make_description(JointType.FIXED)
+    description.links[-1].mass = 0.0
+    description.links[-1].inertia = np.zeros((3, 3))
+    body = Body(description)
+    hardware = simulate(body, make_request(body))
+    dof = hardware.model.joint(description.links[-1].joint_name).dofadr[0]
+    least = LEAST_INERTIA[description.links[-1].joint_type.value]
+    assert hardware.model.dof_M0[dof] == pytest.approx(least, rel=1e-3)
 
 
 def test_moments_that_no_solid_has_are_raised(
