@@ -6,21 +6,20 @@ numbers of all fields one after the other. What a message leaves out stays as it
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from cnoid_control.body.devices.base import Device
 from cnoid_control.exceptions import choices
+from cnoid_control.messages.devices import topic_name
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import NUMBERS, MessageLayout
 
 
 def command_topic(device: Device) -> str:
     """Relative topic on which a device is commanded; no other characters than ROS allows."""
-    name = re.sub(r'[^A-Za-z0-9_/]', '_', device.name)
-    return f'{"_" if name[:1].isdigit() else ""}{name}/command'
+    return f'{topic_name(device.name)}/command'
 
 
 def command_values(device: Device) -> np.ndarray:

@@ -1,12 +1,14 @@
 """What each kind of device is on ROS and in a log: one table for reader, simulator and recorder.
 
-A new kind of device needs one `DeviceKind` at the end of this file.
+A new kind of device needs one `DeviceKind` at the end of this file; CONTRIBUTING.md lists the
+other places.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from cnoid_control.body.devices import (
     AccelerationSensor,
     Camera,
     ForceSensor,
+    ImageType,
     Imu,
     RangeCamera,
     RangeSensor,
@@ -119,6 +122,44 @@ class DataMessage:
         return MessageLayout(self.schema, values)
 
 
+@dataclass(frozen=True)
+class GridMessage(DataMessage):
+    """A cloud that fills the grid of a range sensor, whatever the order of its points."""
+
+    def read(self, device: Device, message: Any) -> bool:
+        """Put the distance of the nearest point into each sample of a range sensor.
+
+        Raises:
+            MalformedMessage, ValueError: the message makes no sense.
+        """
+        assert isinstance(device, RangeSensor)
+        points = decode_points(message).astype(float)
+        points = points[np.isfinite(points).all(axis=1)]
+        samples = device.samples_towards(points)
+        distances = np.linalg.norm(points, axis=1)
+        seen = (samples >= 0) & (distances <= device.max_distance)
+        ranges = np.full(device.num_pitch_samples * device.num_yaw_samples, np.inf)
+        np.minimum.at(ranges, samples[seen], distances[seen])
+        device.range_data = ranges
+        return True
+
+
+class Stream(NamedTuple):
+    """One topic of a device that is spread over several.
+
+    Attributes:
+        name: name of the stream; `DEVICE/NAME` sets its topic in a configuration.
+        topic: default topic, relative; '{name}' stands for the device's name.
+        messages: messages that can feed it; the first one is published by a simulated robot.
+        exists: whether a device of the kind has it.
+    """
+
+    name: str
+    topic: str
+    messages: tuple[NumbersMessage | DataMessage, ...]
+    exists: Callable[[Any], bool] = lambda device: True
+
+
 class Broadcaster(NamedTuple):
     """The ros2_control broadcaster that publishes a kind of device.
 
@@ -142,6 +183,8 @@ class DeviceKind:
             robot, and expected where the type of a topic is not known.
         log: messages that a log holds.
         broadcaster: broadcaster that publishes it in ros2_control; None for another node.
+        applies: whether a device of that class is of this kind.
+        more: further topics of the device.
     """
 
     device_type: type[Device]
@@ -149,13 +192,22 @@ class DeviceKind:
     messages: tuple[NumbersMessage | DataMessage, ...]
     log: tuple[NumbersMessage | DataMessage, ...]
     broadcaster: Broadcaster | None = None
+    applies: Callable[[Any], bool] = lambda device: True
+    more: tuple[Stream, ...] = ()
+
+    def streams(self, device: Device) -> list[Stream]:
+        """All topics of a device, the main one first, without a name."""
+        return [
+            Stream('', self.topic, self.messages),
+            *(stream for stream in self.more if stream.exists(device)),
+        ]
 
 
 def kind_of(device: Device) -> DeviceKind | None:
     """Kind of a device; None where no message carries such a device."""
     for device_type in type(device).__mro__:
         for kind in DEVICE_KINDS:
-            if kind.device_type is device_type:
+            if kind.device_type is device_type and kind.applies(device):
                 return kind
     return None
 
@@ -163,7 +215,41 @@ def kind_of(device: Device) -> DeviceKind | None:
 def default_topic(device: Device) -> str:
     """Relative topic of a device that the configuration does not give one."""
     kind = kind_of(device)
-    return kind.topic.format(name=device.name) if kind else device.name
+    return (kind.topic if kind else '{name}').format(name=topic_name(device.name))
+
+
+def topic_name(name: str) -> str:
+    """Name of a device with no other characters than ROS allows in a topic."""
+    name = re.sub(r'[^A-Za-z0-9_/]', '_', name)
+    return f'_{name}' if name[:1].isdigit() else name
+
+
+def device_streams(device: Device, topics: Mapping[str, str]) -> list[tuple[str, Stream]]:
+    """Topics of a device with their streams; none where no message carries such a device.
+
+    Args:
+        device: the device.
+        topics: topics of a configuration, by the device's name, and `DEVICE/STREAM` for its
+            further topics.
+    """
+    kind = kind_of(device)
+    found = []
+    for stream in kind.streams(device) if kind else ():
+        key = f'{device.name}/{stream.name}' if stream.name else device.name
+        default = stream.topic.format(name=topic_name(device.name))
+        found.append((topics.get(key) or default, stream))
+    return found
+
+
+def topic_keys(devices: Iterable[Device]) -> list[str]:
+    """Keys that a configuration may give topics of these devices under."""
+    keys = []
+    for device in devices:
+        kind = kind_of(device)
+        if kind is not None:
+            keys.append(device.name)
+            keys += [f'{device.name}/{stream.name}' for stream in kind.more]
+    return keys
 
 
 # --- sensor_msgs/Image ------------------------------------------------------------------------
@@ -260,8 +346,11 @@ def _columns(message: Any, point_step: int) -> np.dtype:
 
 def encode_points(device: RangeCamera, points: np.ndarray) -> dict[str, Any]:
     """Fields of the message of points of shape (n, 3), with a row per row of the picture."""
+    return _cloud(points, device.height if device.organized and len(points) else 1)
+
+
+def _cloud(points: np.ndarray, height: int) -> dict[str, Any]:
     points = np.ascontiguousarray(points, dtype='<f4')
-    height = device.height if device.organized and len(points) else 1
     width = len(points) // height
     fields = [
         {'name': axis, 'offset': 4 * i, 'datatype': FLOAT32, 'count': 1}
@@ -289,7 +378,7 @@ def decode_scan(message: Any) -> np.ndarray:
 
 
 def encode_scan(device: RangeSensor, ranges: np.ndarray) -> dict[str, Any]:
-    """Fields of the message of the first row of a sensor's rays."""
+    """Fields of the message of a sensor with one row of rays."""
     angles = device.yaw_angles
     return {
         'angle_min': angles[0],
@@ -300,6 +389,14 @@ def encode_scan(device: RangeSensor, ranges: np.ndarray) -> dict[str, Any]:
         'range_max': device.max_distance,
         'ranges': np.asarray(ranges, np.float32)[: len(angles)],
     }
+
+
+def encode_grid(device: RangeSensor, ranges: np.ndarray) -> dict[str, Any]:
+    """Fields of a cloud with a point for every sample, a row per pitch; infinite for nothing."""
+    points = np.full((len(ranges), 3), np.inf)
+    hit = np.isfinite(ranges)
+    points[hit] = device.directions[hit] * ranges[hit, None]
+    return _cloud(points, device.num_pitch_samples if len(ranges) else 1)
 
 
 def decode_range(message: Any) -> np.ndarray:
@@ -340,6 +437,10 @@ POINTS = DataMessage(
     'sensor_msgs/msg/PointCloud2', 'points', decode_points, encode_points, is_large=True
 )
 SCAN = DataMessage('sensor_msgs/msg/LaserScan', 'range_data', decode_scan, encode_scan)
+
+GRID = GridMessage('sensor_msgs/msg/PointCloud2', 'range_data', None, encode_grid, is_large=True)
+# A LaserScan has single precision; these are the numbers that the controller saw.
+RANGES = DataMessage(NUMBERS, 'range_data', decode_numbers, encode_numbers, log_suffix='/ranges')
 
 DEVICE_KINDS = (
     DeviceKind(
@@ -388,22 +489,35 @@ DEVICE_KINDS = (
             ),
         ),
     ),
+    # One with several rows is a cloud; a LaserScan has one.
+    DeviceKind(
+        RangeSensor,
+        '{name}/points',
+        messages=(GRID,),
+        log=(GRID, RANGES),
+        applies=lambda device: device.num_pitch_samples > 1,
+    ),
     DeviceKind(
         RangeSensor,
         '{name}/scan',
         messages=(SCAN, DataMessage('sensor_msgs/msg/Range', 'range_data', decode_range, None)),
         log=(
             DataMessage(SCAN.schema, 'range_data', None, encode_scan),
-            # A LaserScan has single precision; these are the numbers that the controller saw.
-            DataMessage(
-                NUMBERS, 'range_data', decode_numbers, encode_numbers, log_suffix='/ranges'
-            ),
+            RANGES,
         ),
     ),
     DeviceKind(
         RangeCamera,
         '{name}/points',
-        messages=(POINTS, IMAGE),
+        messages=(POINTS,),
+        more=(
+            Stream(
+                'image',
+                '{name}/image',
+                (IMAGE,),
+                lambda device: device.image_type is not ImageType.NONE,
+            ),
+        ),
         log=(
             POINTS,
             DataMessage(IMAGE.schema, 'image', decode_image, encode_image, log_suffix='/image'),

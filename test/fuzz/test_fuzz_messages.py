@@ -152,7 +152,12 @@ GOOD = {
         ('sensor_msgs/msg/PointCloud2', point_cloud()),
     )
 }
-FEEDS = [(kind.device_type, message) for kind in DEVICE_KINDS for message in kind.messages]
+FEEDS = [
+    (kind.device_type, message)
+    for kind in DEVICE_KINDS
+    for messages in (kind.messages, *(stream.messages for stream in kind.more))
+    for message in messages
+]
 
 
 class FakeNode:

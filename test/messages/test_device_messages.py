@@ -6,13 +6,14 @@ import pytest
 pytest.importorskip('sensor_msgs.msg', reason='needs ROS 2')
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image, Imu, LaserScan, PointCloud2, PointField, Range
 
 from cnoid_control.body.devices import (
     AccelerationSensor,
     Camera,
     ForceSensor,
+    OpticalFrame,
     RangeCamera,
     RangeSensor,
 )
@@ -23,6 +24,7 @@ from cnoid_control.messages import devices
 from cnoid_control.messages.cdr import MessagePlaces, parse_message, read_stamp
 from cnoid_control.messages.devices import (
     DEVICE_KINDS,
+    GRID,
     IMAGE,
     POINTS,
     VECTOR,
@@ -206,6 +208,8 @@ def test_messages_are_parsed_without_ros():
 def test_every_kind_is_complete(kind):
     """It has a topic, a message that can be published and a log that holds all it measures."""
     device = kind.device_type('sensor')
+    if not kind.applies(device):
+        device = RangeSensor('sensor', pitch_range=1.0, pitch_step=0.5)
     assert kind_of(device) is kind
     assert default_topic(device)
     assert '{' not in default_topic(device)
@@ -257,3 +261,34 @@ def test_a_row_in_the_table_is_all_that_messages_need(monkeypatch):
     assert read_stamp(recorded[0].tobytes()) == times[0]
     assert message.read(device, message_decoder(message)(recorded[0].tobytes()))
     np.testing.assert_array_equal(device.temperatures, rows[0])
+
+
+@pytest.mark.parametrize('optical_frame', list(OpticalFrame))
+def test_a_cloud_fills_the_grid_of_a_range_sensor(optical_frame):
+    """All rows arrive, in whatever order the points come and wherever the sensor's axes point."""
+    sensor = RangeSensor(
+        'lidar',
+        yaw_range=1.5,
+        yaw_step=0.3,
+        pitch_range=0.6,
+        pitch_step=0.2,
+        optical_frame=optical_frame,
+    )
+    assert kind_of(sensor).messages[0] is GRID
+    ranges = rng.uniform(0.5, 9.0, 4 * 6)
+    ranges[[3, 17]] = np.inf
+    message = deserialize_message(GRID.layout(sensor, 'lidar', ranges).template, PointCloud2)
+    assert (message.height, message.width) == (4, 6)
+    twin = sensor.clone()
+    assert GRID.read(twin, message)
+    np.testing.assert_allclose(twin.range_data, ranges, rtol=1e-6)
+    # A driver that leaves gaps out, and sends its points in another order and some twice.
+    points = decode_points(message)
+    points = points[np.isfinite(points).all(axis=1)]
+    points = np.concatenate([points[::-1], 1.5 * points, [[np.nan, 0, 0], -5 * points[0]]])
+    fields = [PointField(name=a, offset=4 * i, datatype=7, count=1) for i, a in enumerate('xyz')]
+    flat = PointCloud2(height=1, width=len(points), fields=fields, point_step=12)
+    flat.row_step = 12 * len(points)
+    flat.data = points.astype('<f4').tobytes()
+    assert GRID.read(twin, flat)
+    np.testing.assert_allclose(twin.range_data, ranges, rtol=1e-6)

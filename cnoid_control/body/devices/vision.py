@@ -286,6 +286,29 @@ class RangeSensor(VisionSensor):
         return read_only(_grid(self.pitch_range, self.pitch_step))
 
     @property
+    def directions(self) -> np.ndarray:
+        """Unit direction of every sample in device axes, in the order of `range_data`."""
+        pitch, yaw = np.meshgrid(self.pitch_angles, self.yaw_angles, indexing='ij')
+        # Right, up and back, as a GL camera has them.
+        columns = (-np.sin(yaw) * np.cos(pitch), np.sin(pitch), -np.cos(yaw) * np.cos(pitch))
+        gl = np.stack(columns, axis=-1).reshape(-1, 3)
+        return read_only(gl @ _GL_AXES[self.optical_frame].T)
+
+    def samples_towards(self, points: np.ndarray) -> np.ndarray:
+        """Places in `range_data` of the samples that look at points; -1 outside of the grid.
+
+        Args:
+            points: points in device axes [m], shape (n, 3).
+        """
+        right, up, back = (points @ _GL_AXES[self.optical_frame]).T
+        yaw, pitch = np.arctan2(-right, -back), np.arctan2(up, np.hypot(right, back))
+        columns = np.rint((yaw - self.yaw_angles[0]) / self.yaw_step).astype(int)
+        rows = np.rint((pitch - self.pitch_angles[0]) / self.pitch_step).astype(int)
+        width, height = self.num_yaw_samples, self.num_pitch_samples
+        inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+        return np.where(inside, rows * width + columns, -1)
+
+    @property
     def num_yaw_samples(self) -> int:
         """Directions in a row."""
         return len(self.yaw_angles)

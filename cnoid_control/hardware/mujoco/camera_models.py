@@ -38,11 +38,7 @@ def camera_directions(camera: Camera) -> tuple[np.ndarray, np.ndarray]:
 
 def range_directions(sensor: RangeSensor) -> np.ndarray:
     """Unit directions of a range sensor's samples in GL axes: pitch slow, yaw fast."""
-    pitch, yaw = np.meshgrid(sensor.pitch_angles, sensor.yaw_angles, indexing='ij')
-    directions = np.stack(
-        [-np.sin(yaw) * np.cos(pitch), np.sin(pitch), -np.cos(yaw) * np.cos(pitch)], axis=-1
-    )
-    return directions.reshape(-1, 3)
+    return sensor.directions @ (sensor.R_local.T @ sensor.R_optical)
 
 
 def _pixel_centers(width: int, height: int) -> tuple[np.ndarray, np.ndarray]:

@@ -250,7 +250,7 @@ class MujocoHardware(Hardware):
         else:
             self.world.line_up()
         if self._vision.active:
-            self._calls.append(self._look)
+            self._calls.append(self.look)
 
     def push(
         self,
@@ -327,7 +327,7 @@ class MujocoHardware(Hardware):
             self._fresh = False
             if self.world is not None:
                 self._take_first_state()
-            self._look()
+            self.look()
             return True
         self._tick += 1
         self.time = self._tick * self.time_step
@@ -346,8 +346,13 @@ class MujocoHardware(Hardware):
         for call in self._after:
             call()
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Let the vision sensors look that it is time for."""
         self._vision.take(self.time)
+
+    def look_while(self, is_wanted: Callable[[str], bool]) -> None:
+        """Let vision sensors look only while somebody wants to know, by the sensor's name."""
+        self._vision.is_wanted = is_wanted
 
     def _report_divergence(self) -> None:
         for what, kind in DIVERGENCE.items():

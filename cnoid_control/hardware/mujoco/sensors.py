@@ -152,6 +152,8 @@ class VisionSensors:
         self._maker = maker
         self._seed = seed
         self._eyes: list[_Eye] = []
+        # Tells whether anybody wants to know what a sensor sees.
+        self.is_wanted: Callable[[str], bool] = lambda name: True
 
     @property
     def active(self) -> bool:
@@ -177,7 +179,7 @@ class VisionSensors:
         """Look where it is time to, and hand over what has arrived."""
         for eye in self._eyes:
             device = eye.device
-            if time >= eye.next_look - EPSILON:
+            if time >= eye.next_look - EPSILON and self.is_wanted(device.name):
                 if device.on:
                     eye.under_way.append((time + device.delay, self._look(eye)))
                 period = 1.0 / device.frame_rate if device.frame_rate > 0.0 else 0.0

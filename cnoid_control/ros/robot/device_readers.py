@@ -16,7 +16,13 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from cnoid_control.body import Body
 from cnoid_control.body.devices.base import Device
 from cnoid_control.messages.cdr import read_stamp
-from cnoid_control.messages.devices import DataMessage, NumbersMessage, default_topic, kind_of
+from cnoid_control.messages.devices import (
+    DataMessage,
+    NumbersMessage,
+    Stream,
+    default_topic,
+    device_streams,
+)
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import ODOMETRY, StampedNumbers
 from cnoid_control.ros.exceptions import MissingChannel, WrongTopicType
@@ -47,7 +53,10 @@ class TopicReader(abc.ABC):
         topic: full name of the topic.
         stamp: stamp of the last good message [ns].
         problem: what was wrong with the last message; empty when it was good.
+        has_own_rate: whether it does not send a message for every joint state.
     """
+
+    has_own_rate = False
 
     def __init__(
         self,
@@ -165,6 +174,7 @@ class DeviceReader(TopicReader):
         """
         self.devices = devices
         self.is_large = devices[0][1].is_large
+        self.has_own_rate = isinstance(devices[0][1], DataMessage)
         self._received = received
         self._arrivals = {device.name: float('-inf') for device, _ in devices}
         names = ', '.join(device.name for device, _ in devices)
@@ -228,29 +238,32 @@ def open_readers(
     for device in body.devices:
         if device.name not in names:
             continue
-        topic = topics.get(device.name) or default_topic(device)
-        types = known_types.get(node.resolve_topic_name(topic), [])
-        message = _choose_message(device, topic, types)
-        groups.setdefault((topic, message.schema), []).append((device, message))
+        streams = device_streams(device, topics)
+        if not streams:
+            topic = topics.get(device.name) or default_topic(device)
+            raise MissingChannel(
+                f'device {device.name!r}', topic, f'cannot feed a {type(device).__name__}'
+            )
+        for topic, stream in streams:
+            types = known_types.get(node.resolve_topic_name(topic), [])
+            message = _choose_message(device, topic, stream, types)
+            groups.setdefault((topic, message.schema), []).append((device, message))
     return [
         DeviceReader(node, topic, devices, lock_step, public, received)
         for (topic, _), devices in groups.items()
     ]
 
 
-def _choose_message(device: Device, topic: str, types: list[str]) -> NumbersMessage | DataMessage:
-    kind = kind_of(device)
-    if kind is None:
-        raise MissingChannel(
-            f'device {device.name!r}', topic, f'cannot feed a {type(device).__name__}'
-        )
-    for message in kind.messages:
+def _choose_message(
+    device: Device, topic: str, stream: Stream, types: list[str]
+) -> NumbersMessage | DataMessage:
+    for message in stream.messages:
         if message.schema in types:
             return message
     if types:
-        wanted = [message.schema for message in kind.messages]
+        wanted = [message.schema for message in stream.messages]
         raise WrongTopicType(f'device {device.name!r}', topic, types, wanted)
-    return kind.messages[0]
+    return stream.messages[0]
 
 
 class OdometryReader(TopicReader):

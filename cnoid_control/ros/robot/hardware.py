@@ -499,7 +499,7 @@ class Ros2ControlHardware(Hardware):
 
     def _wait_for_devices(self) -> None:
         for reader in self.readers:
-            if getattr(reader, 'is_large', False):
+            if reader.has_own_rate:
                 reader.poll()
             elif not reader.wait_for(self.stamp, SAME_STAMP_TIMEOUT):
                 self._warn(f'{reader.topic}: no message for the stamp of the joint states')

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import rclpy
 from rclpy.context import Context
+from rclpy.executors import (
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+)
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
@@ -12,6 +20,9 @@ from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import avoid_shared_memory
+
+# Longest wait for the executor to end [s].
+SPIN_TIMEOUT = 2.0
 
 
 class StandaloneHardware(Ros2ControlHardware):
@@ -41,6 +52,11 @@ class StandaloneHardware(Ros2ControlHardware):
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._own_node = Node('cnoid_control', context=self._context)
         self._supervision = SupervisionNode(self._own_node)
+        # Pictures are too large for the loop's thread: an executor takes them.
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self._own_node)
+        self._spinning = threading.Thread(target=self._spin, name='executor', daemon=True)
+        self._spinning.start()
         super().__init__(
             body, parameters, time_step, self._own_node, self._supervision, device_topics
         )
@@ -50,9 +66,15 @@ class StandaloneHardware(Ros2ControlHardware):
             self.close()
             raise
 
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException, ShutdownException):
+            self._executor.spin()
+
     def close(self) -> None:
         """Leave the robot safe, and ROS too."""
         super().close()
+        self._executor.shutdown(timeout_sec=SPIN_TIMEOUT)
+        self._spinning.join(SPIN_TIMEOUT)
         self._supervision.close()
         if self._context.ok():
             self.node.destroy_node()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cnoid_control.body import Body, Device
-from cnoid_control.body.devices import VisionSensor
-from cnoid_control.messages.devices import default_topic, kind_of
+from cnoid_control.messages.devices import Stream, device_streams, kind_of, topic_keys
 from cnoid_control.parameters import not_allowed, unknown_option
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
 from cnoid_control.ros.sim.controllers import (
@@ -44,34 +43,39 @@ def command_qos(pacing: str) -> QoSProfile:
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
-def served_devices(body: Body, topics: dict[str, str]) -> dict[str, Device]:
-    """Devices by the topic that each is published on.
+class Served(NamedTuple):
+    """What is published on a topic: a device, and which of its streams."""
 
-    Those that the configuration names, and of the others those that are measured in every tick.
-    Of several devices on one topic the one that measures most is published.
+    device: Device
+    stream: Stream
+
+
+def served_devices(body: Body, topics: dict[str, str]) -> dict[str, Served]:
+    """What is published of the robot's devices, by topic.
+
+    Of several devices on one topic the one that measures most is published. Cameras and range
+    sensors look only while somebody has subscribed them.
 
     Raises:
         ParameterError: the configuration names a device that the robot does not have.
     """
-    devices = {device.name: device for device in body.devices}
+    known = topic_keys(body.devices)
     for name in topics:
-        if name not in devices:
-            raise unknown_option(f'devices.{name}', devices)
-    served: dict[str, Device] = {}
-    for name, device in devices.items():
-        if name not in topics and (isinstance(device, VisionSensor) or not kind_of(device)):
-            continue
-        topic = topics.get(name) or default_topic(device)
-        other = served.get(topic)
-        if other is None or len(device.state_fields) > len(other.state_fields):
-            served[topic] = device
+        if name not in known:
+            raise unknown_option(f'devices.{name}', known)
+    served: dict[str, Served] = {}
+    for device in body.devices:
+        for topic, stream in device_streams(device, topics):
+            other = served.get(topic)
+            if other is None or len(device.state_fields) > len(other.device.state_fields):
+                served[topic] = Served(device, stream)
     return served
 
 
 def make_controllers(
     body: Body,
     commands: Ros2ControlParameters,
-    devices: dict[str, Device],
+    devices: dict[str, Served],
     active: Iterable[str] = (),
     interfaces: Mapping[str, Sequence[str]] | None = None,
 ) -> SimulatedControllers:
@@ -98,7 +102,7 @@ def make_controllers(
             active=True,
         )
     ]
-    for topic, device in devices.items():
+    for topic, (device, _) in devices.items():
         kind = kind_of(device)
         if kind and kind.broadcaster:
             controllers.append(

@@ -15,7 +15,13 @@ from std_msgs.msg import Float64MultiArray
 from cnoid_control.body import Body, Device
 from cnoid_control.exceptions import choices
 from cnoid_control.messages.device_commands import apply_device_command, command_topic
-from cnoid_control.messages.devices import DEVICE_KINDS, DataMessage, NumbersMessage, kind_of
+from cnoid_control.messages.devices import (
+    DEVICE_KINDS,
+    DataMessage,
+    NumbersMessage,
+    Stream,
+    kind_of,
+)
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import MessageBuffer
 from cnoid_control.ros.exceptions import RosError
@@ -89,18 +95,22 @@ class DataPublisher(DevicePublisher):
         super().__init__(node, device, topic, qos, message.schema)
         self._message = message
         self._is_fresh = False
+        self._readers = 0
         device.state_changed.connect(self._note)
 
     def _note(self, device: Device) -> None:
         self._is_fresh = True
 
     def publish(self, stamp: int) -> None:
-        """Publish the measurement if it is new."""
-        if not self._is_fresh:
+        """Publish the measurement if it is new, or somebody has come who lacks it."""
+        before, self._readers = self._readers, self.outbox.reader_count
+        if not self._is_fresh and self._readers <= before:
             return
-        self._is_fresh = False
         device = self.device
         value = getattr(device, self._message.attribute)
+        if not (self._is_fresh or value.size):
+            return
+        self._is_fresh = False
         layout = self._message.layout(device, frame_of(device), value)
         self.outbox.send(MessageBuffer(layout).encode(stamp))
 
@@ -135,8 +145,10 @@ class DeviceInputs:
             self._log.error(f'command for device {device.name!r} refused: {error}')
 
 
-def make_publisher(node: Node, device: Device, topic: str, qos: QoSProfile) -> DevicePublisher:
-    """Publisher of a device.
+def make_publisher(
+    node: Node, device: Device, topic: str, qos: QoSProfile, stream: Stream | None = None
+) -> DevicePublisher:
+    """Publisher of one of a device's streams, the main one where None.
 
     Raises:
         RosError: no message carries such a device.
@@ -145,7 +157,7 @@ def make_publisher(node: Node, device: Device, topic: str, qos: QoSProfile) -> D
     if kind is None:
         known = choices(kind.device_type.__name__ for kind in DEVICE_KINDS)
         raise RosError(f'no message for device {device!r}; {known}')
-    message = kind.messages[0]
+    message = (stream or kind.streams(device)[0]).messages[0]
     if isinstance(message, NumbersMessage):
         return NumbersPublisher(node, device, topic, qos, message)
     return DataPublisher(node, device, topic, qos, message)

@@ -146,6 +146,8 @@ class SimulationLoop:
                 self.phase = Phase.RUNNING
                 self.pacing.restart()
                 return
+            # Somebody who has just come may wait for a picture before the first command.
+            self.hardware.look()
             self._publish()
 
     def _hold(self) -> None:

@@ -52,7 +52,7 @@ from cnoid_control.ros.sim.controller_server import (
     controller_node,
     watch_activity,
 )
-from cnoid_control.ros.sim.devices import DeviceInputs, make_publisher
+from cnoid_control.ros.sim.devices import DeviceInputs, DevicePublisher, make_publisher
 from cnoid_control.ros.sim.loop import SimulationLoop
 from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim.parameters import TOPIC, SimulationParameters
@@ -127,7 +127,7 @@ class MujocoNode(Node):
             self.hardware,
             SimulatedActuation(
                 self.hardware,
-                [device.name for device in self._devices.values()],
+                {device.name for device, _ in self._devices.values()},
                 parameters.push.link or self.body.root_link.name,
             ),
             self._active_inputs,
@@ -177,11 +177,18 @@ class MujocoNode(Node):
         joints = JointStatePublisher(self, self.body, topic, qos)
         devices = [
             (
-                make_publisher(self, device, topic, qos),
+                make_publisher(self, device, topic, qos, stream),
                 self._is_active(broadcaster_name(topic)),
             )
-            for topic, device in self._devices.items()
+            for topic, (device, stream) in self._devices.items()
         ]
+        # Pictures cost: cameras look while somebody looks at them.
+        publishers: dict[str, list[DevicePublisher]] = {}
+        for publisher, _ in devices:
+            publishers.setdefault(publisher.device.name, []).append(publisher)
+        self.hardware.look_while(
+            lambda name: any(one.outbox.reader_count for one in publishers[name])
+        )
         slower: list[tuple[ClockPublisher | RootPublisher, int]] = []
         if parameters.clock_rate > 0:
             slower.append((ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)))
