@@ -10,6 +10,7 @@ from cnoid_control.cli.bench_command import BENCH
 from cnoid_control.cli.convert_command import CONVERT
 from cnoid_control.cli.faults_command import FAULTS
 from cnoid_control.cli.get_command import GET
+from cnoid_control.cli.init_command import INIT
 from cnoid_control.cli.list_command import LIST
 from cnoid_control.cli.new_command import NEW
 from cnoid_control.cli.replay_command import REPLAY
@@ -17,7 +18,7 @@ from cnoid_control.cli.run_command import RUN
 from cnoid_control.cli.show_command import SHOW
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN, LIST, GET, SHOW, NEW, CONVERT, REPLAY, BENCH, FAULTS)
+COMMANDS = (RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, BENCH, FAULTS)
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130

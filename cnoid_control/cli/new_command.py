@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import keyword
 from pathlib import Path
 from string import Template
 
 from cnoid_control.cli.command import Command
+from cnoid_control.cli.starter import check_name, class_name, write_files
 from cnoid_control.exceptions import CnoidControlError
 
 CONTROLLER = '''"""SR1 stands and waves its right arm; change it into what you need."""
@@ -146,33 +146,15 @@ def create_controller(name: str, parent: Path) -> list[Path]:
         CnoidControlError: the name is no Python name in lower case, or is taken, or the folder
             cannot be written.
     """
-    valid = name.isidentifier() and name.isascii() and name == name.lower()
-    if not valid or keyword.iskeyword(name) or name.startswith('_'):
-        raise CnoidControlError(
-            f'{name!r} is no name for a controller; '
-            'use lower-case letters, digits and underscores, a letter first: my_controller'
-        )
+    check_name(name)
     folder = parent / name
-    class_name = ''.join(part.capitalize() for part in name.split('_'))
-    words = {'name': name, 'class_name': class_name}
-    files = {
-        folder / f'{name}.py': CONTROLLER,
-        folder / f'{name}.yaml': CONFIG,
-        folder / f'test_{name}.py': TEST,
-    }
-    try:
-        folder.mkdir()
-        for path, template in files.items():
-            path.write_text(Template(template).substitute(words), encoding='utf-8')
-    except FileExistsError as error:
-        raise CnoidControlError(
-            f'{folder} exists already; choose another name or remove it'
-        ) from error
-    except OSError as error:
-        raise CnoidControlError(
-            f'{folder} cannot be written: {error.strerror or error}'
-        ) from error
-    return list(files)
+    if folder.exists():
+        raise CnoidControlError(f'{folder} exists already; choose another name or remove it')
+    words = {'name': name, 'class_name': class_name(name)}
+    templates = {f'{name}.py': CONTROLLER, f'{name}.yaml': CONFIG, f'test_{name}.py': TEST}
+    return write_files(
+        folder, {file: Template(text).substitute(words) for file, text in templates.items()}
+    )
 
 
 def run(args: argparse.Namespace) -> int:

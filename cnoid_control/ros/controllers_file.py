@@ -22,13 +22,13 @@ class LoadedControllers(NamedTuple):
     broadcasters: list[str]
     commanders: list[str]
     joint_states: list[str]
+    forces: list[str]
 
 
 def controllers_text(
     controllers: Iterable[SimulatedController],
     rate: float,
     frames: Mapping[str, str] | None = None,
-    more: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> str:
     """Text of a parameter file that has a controller_manager load these controllers.
 
@@ -36,13 +36,12 @@ def controllers_text(
         controllers: the controllers.
         rate: rate of the manager [Hz].
         frames: names of frames to use in place of others.
-        more: more parameters of controllers, by the type of controller.
     """
     manager: dict[str, Any] = {'update_rate': round(rate)}
     content: dict[str, Any] = {f'/**/{MANAGER}': {'ros__parameters': manager}}
     for controller in controllers:
         manager[controller.name] = {'type': controller.type}
-        parameters = {**controller.parameters, **(more or {}).get(controller.type, {})}
+        parameters = dict(controller.parameters)
         if 'frame_id' in parameters:
             frame = parameters['frame_id']
             parameters['frame_id'] = (frames or {}).get(frame, frame)
@@ -57,6 +56,13 @@ def rate_text(rate: float) -> str:
     return yaml.safe_dump(content)
 
 
+def force_sign_text(broadcasters: Iterable[str]) -> str:
+    """Text of a parameter file by which broadcasters of forces turn their sign."""
+    turned = {what: dict.fromkeys('xyz', -1.0) for what in ('force', 'torque')}
+    content = {f'/**/{name}': {'ros__parameters': {'multiplier': turned}} for name in broadcasters}
+    return yaml.safe_dump(content)
+
+
 def read_controllers(file: Path) -> LoadedControllers:
     """Controllers that a controller_manager with this parameter file knows.
 
@@ -68,7 +74,7 @@ def read_controllers(file: Path) -> LoadedControllers:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CnoidControlError(f'{file}: cannot be read: {error}') from error
     sections = content.items() if isinstance(content, dict) else ()
-    loaded = LoadedControllers([], [], [])
+    loaded = LoadedControllers([], [], [], [])
     found = False
     for key, section in sections:
         if str(key).rpartition('/')[2] != MANAGER or not isinstance(section, dict):
@@ -84,6 +90,8 @@ def read_controllers(file: Path) -> LoadedControllers:
             loaded.broadcasters.append(name)
             if kind.endswith('/JointStateBroadcaster'):
                 loaded.joint_states.append(name)
+            if kind.endswith('/ForceTorqueSensorBroadcaster'):
+                loaded.forces.append(name)
     if not found:
         raise InvalidConfigFile(file, f"has no '{MANAGER}: ros__parameters:'")
     return loaded

@@ -223,16 +223,19 @@ class Bringup:
 
     def _manager(self, package: str = 'controller_manager') -> Node:
         rate = {'update_rate': round(self.rate)}
-        return self._node(package, 'ros2_control_node', str(self.files.controllers_file), rate)
+        files = [str(file) for file in self.files.parameter_files]
+        return self._node(package, 'ros2_control_node', *files, rate)
 
     def _spawners(self) -> list[Action]:
-        file = ['--param-file', str(self.files.controllers_file)]
+        files = [
+            word for file in self.files.parameter_files for word in ('--param-file', str(file))
+        ]
         started = {False: self.files.broadcasters, True: self.files.commanders}
         return [
             self._node(
                 'controller_manager',
                 'spawner',
-                arguments=[*names, *(['--inactive'] if inactive else []), *file],
+                arguments=[*names, *(['--inactive'] if inactive else []), *files],
             )
             for inactive, names in started.items()
             if names

@@ -20,18 +20,17 @@ from cnoid_control.body.formats.ros2_control_tag import (
     set_hardware,
 )
 from cnoid_control.body.formats.urdf import parse_urdf
-from cnoid_control.ros.controllers_file import controllers_text, rate_text, read_controllers
+from cnoid_control.ros.controllers_file import (
+    LoadedControllers,
+    controllers_text,
+    force_sign_text,
+    rate_text,
+    read_controllers,
+)
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.sim.assembly import make_controllers, served_devices
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.defaults import make_robot
-
-# The MuJoCo of mujoco_ros2_control gives the force of the parent on the child.
-FORCE_SIGN = {
-    'force_torque_sensor_broadcaster/ForceTorqueSensorBroadcaster': {
-        f'multiplier.{what}.{axis}': -1.0 for what in ('force', 'torque') for axis in 'xyz'
-    }
-}
 
 
 @dataclass
@@ -111,8 +110,7 @@ class LaunchFiles:
     @cached_property
     def _for_gazebo(self) -> tuple[ElementTree.Element, dict[str, str]]:
         robot = ElementTree.fromstring(ElementTree.tostring(self._robot))
-        rate = self._write('rate.yaml', rate_text(self.rate))
-        files = [str(self.controllers_file), str(rate)]
+        files = [str(file) for file in self.parameter_files]
         names = fit_for_gazebo(
             robot, self.body.description, self.rate, files, namespace=self.namespace
         )
@@ -125,18 +123,28 @@ class LaunchFiles:
             return self.given_controllers
         return self._write('controllers.yaml', self.controllers_text())
 
+    @cached_property
+    def parameter_files(self) -> list[Path]:
+        """controller_manager's parameter files: that of the controllers, and what must be so."""
+        files = [self.controllers_file]
+        if self.hardware == 'gazebo':
+            # Gazebo's manager takes its rate from files alone.
+            files.append(self._write('rate.yaml', rate_text(self.rate)))
+        if self.hardware == 'mujoco_ros2_control':
+            # It gives the forces of the parent on the child; everybody else the opposite.
+            files.append(self._write('signs.yaml', force_sign_text(self._controllers.forces)))
+        return files
+
     def controllers_text(self) -> str:
         """Text of a parameter file with the controllers that the robot can have."""
         commands = self.config.hardware.get('ros2_control', Ros2ControlParameters())
         interfaces = command_interfaces(self._robot)
-        more = {}
         if self.hardware == 'mujoco_ros2_control':
             # Its motors take efforts; the other interfaces would need gains.
             interfaces = {
                 name: [one for one in given if one == 'effort']
                 for name, given in interfaces.items()
             }
-            more = FORCE_SIGN
         controllers = make_controllers(
             self.body,
             commands,
@@ -148,18 +156,22 @@ class LaunchFiles:
             # The names that Gazebo will have, found on a copy.
             copy = ElementTree.fromstring(ElementTree.tostring(self._robot))
             frames = fit_for_gazebo(copy, self.body.description, self.rate)
-        return controllers_text(controllers, self.rate, frames, more)
+        return controllers_text(controllers, self.rate, frames)
+
+    @cached_property
+    def _controllers(self) -> LoadedControllers:
+        return read_controllers(self.controllers_file)
 
     @property
     def broadcasters(self) -> list[str]:
         """Broadcasters to start: all; behind `topic` hardware, which has joints alone, those."""
-        loaded = read_controllers(self.controllers_file)
+        loaded = self._controllers
         return loaded.joint_states if self.hardware == 'topic' else loaded.broadcasters
 
     @property
     def commanders(self) -> list[str]:
         """Command controllers to load."""
-        return read_controllers(self.controllers_file).commanders
+        return self._controllers.commanders
 
     @cached_property
     def world(self) -> Path:

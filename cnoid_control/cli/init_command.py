@@ -1,0 +1,294 @@
+"""`cnoid_control init`: a folder to start from, for any robot."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from cnoid_control.cli.command import Command
+from cnoid_control.cli.init_templates import (
+    CONFIG,
+    CONTROLLER,
+    GRAVITY,
+    LAUNCH,
+    NO_GRAVITY,
+    TEST,
+)
+from cnoid_control.cli.starter import class_name, module_name, refuse_existing, write_files
+from cnoid_control.exceptions import CnoidControlError
+
+if TYPE_CHECKING:
+    from cnoid_control.body import Body
+
+RATE = 1000.0
+WIDTH = 99
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument('model', metavar='MODEL', help='a model file or the name of one')
+    parser.add_argument(
+        'folder', metavar='FOLDER', nargs='?', help="where to write; the robot's name by default"
+    )
+    add_model_arguments(parser)
+    parser.add_argument('--rate', type=float, default=RATE, metavar='HZ', help='control rate [Hz]')
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that say how a model is loaded."""
+    parser.add_argument(
+        '--argument',
+        metavar='NAME=VALUE',
+        action='append',
+        default=[],
+        dest='arguments',
+        help='an argument of a .xacro file; may be repeated',
+    )
+    parser.add_argument(
+        '--base',
+        choices=('auto', 'fixed', 'floating'),
+        default='auto',
+        help='whether the base is fixed to the world',
+    )
+
+
+def model_arguments(words: list[str]) -> dict[str, str]:
+    """Arguments of a .xacro file by name.
+
+    Raises:
+        CnoidControlError: a word is not NAME=VALUE.
+    """
+    given = {}
+    for word in words:
+        name, equals, value = word.partition('=')
+        if not equals or not name:
+            raise CnoidControlError(f'--argument {word!r} is not NAME=VALUE')
+        given[name] = value
+    return given
+
+
+def create_robot_folder(
+    model: str,
+    folder: Path | None = None,
+    arguments: Mapping[str, str] | None = None,
+    base: str = 'auto',
+    rate: float = RATE,
+) -> list[Path]:
+    """Write configuration, controller, test, URDF, controller_manager's YAML and launch file.
+
+    Args:
+        model: path of a model file, or the name of a model.
+        folder: where to write; a folder with the robot's name where None.
+        arguments: arguments of a .xacro file by name.
+        base: fixed, floating or auto.
+        rate: control rate [Hz].
+
+    Returns:
+        The files.
+
+    Raises:
+        CnoidControlError: the model cannot be used, or a file is there already.
+    """
+    # These take their time to import; other commands start without them.
+    from cnoid_control.catalog import find_model
+    from cnoid_control.parameters import FileName
+    from cnoid_control.runtime.config import RobotParameters
+    from cnoid_control.runtime.defaults import make_robot
+
+    path = find_model(model)
+    given = dict(arguments or {})
+    folder = folder or Path(module_name(Path(model).name.partition('.')[0]))
+    name = module_name(folder.absolute().name)
+    names = [f'{name}.{end}' for end in ('yaml', 'py', 'urdf', 'launch.py')]
+    refuse_existing(folder, [*names, f'test_{name}.py', 'controllers.yaml'])
+    robot = RobotParameters(model=FileName(path), arguments=given, base=base)
+    body = make_robot(robot, time_step=1.0 / rate)
+    body.calc_forward_kinematics()
+    words = _words(body, name, _model_entry(body, model, path, folder, name), given, rate)
+    gravity = GRAVITY if body.is_fixed_root else NO_GRAVITY
+    files = {
+        f'{name}.yaml': Template(CONFIG).substitute(words),
+        f'{name}.py': Template(CONTROLLER).substitute(words | gravity),
+        f'test_{name}.py': Template(TEST).substitute(words),
+        f'{name}.launch.py': Template(LAUNCH).substitute(words),
+        'controllers.yaml': _controllers(body, rate, name),
+    }
+    urdf = _write_urdf(body, folder, name)
+    try:
+        return [*write_files(folder, files), urdf]
+    except CnoidControlError:
+        urdf.unlink(missing_ok=True)
+        raise
+
+
+def _model_entry(body: Body, model: str, path: str, folder: Path, name: str) -> str:
+    """What the configuration has as its model: physics runs an MJCF file as it is."""
+    if not body.description.mjcf:
+        return f'{name}.urdf'
+    if model != path:
+        return model
+    file = Path(path).resolve()
+    beside = folder.resolve().parent
+    return os.path.relpath(file, folder.resolve()) if file.is_relative_to(beside) else str(file)
+
+
+def _words(
+    body: Body, name: str, model: str, arguments: Mapping[str, str], rate: float
+) -> dict[str, str]:
+    from cnoid_control.plugin.registry import instance_name
+    from cnoid_control.runtime.defaults import named_gains, named_posture
+
+    class_ = class_name(name)
+    gains = named_gains(body, 1.0 / rate)
+    description = body.description
+    own = any(link.kp for link in description.links)
+    asked = ''.join(_comment(f'- {text}') for text in _asked(body, name))
+    if asked:
+        asked = '#\n# Please check; the model does not say, or something was assumed:\n' + asked
+    return {
+        'name': name,
+        'class_name': class_,
+        'section': instance_name(f'{name}.py:{class_}'),
+        'model': _scalar(model),
+        # The URDF that is written has them expanded.
+        'arguments': '',
+        'base': 'fixed' if body.is_fixed_root else 'floating',
+        'base_reason': description.base_reason or 'As the model says.',
+        'posture': _by_name(named_posture(body)),
+        'rate': _number(rate),
+        'gains_reason': "The model's own where it has any."
+        if own
+        else 'By the inertia that each joint sees, its effort limit and the period.',
+        'kp': _by_name(gains['kp']),
+        'kd': _by_name(gains['kd']),
+        'asked': asked,
+    }
+
+
+def _asked(body: Body, name: str) -> Iterator[str]:
+    """What the user has to say, by name, since the model does not."""
+    from cnoid_control.body.devices import AccelerationSensor, Imu, RateGyroSensor
+
+    description = body.description
+    place = f'in {name}.urdf'
+    if not description.postures:
+        yield 'the posture: the model has none; it is 0 moved into the range of each joint'
+    where = place if not description.mjcf else "in the model, or by this file's `limits`"
+    joints = [joint.description for joint in body.joints if joint.name]
+    for what, missing in (
+        ('an effort limit', [j.joint_name for j in joints if math.isinf(j.u_upper)]),
+        ('a velocity limit', [j.joint_name for j in joints if math.isinf(j.dq_upper)]),
+        (
+            'a range',
+            [j.joint_name for j in joints if math.isinf(j.q_lower) and math.isinf(j.q_upper)],
+        ),
+    ):
+        if missing:
+            yield f'no {what.partition(" ")[2]} ({where}): {", ".join(missing)}'
+    if '<ros2_control' not in description.urdf:
+        yield (
+            f'which command interfaces the real robot has: effort, position and velocity are '
+            f'declared for every joint {place} and in controllers.yaml'
+        )
+        yield f'the ros2_control plug-in of the real robot: {place} it is mock_components'
+    motion = (Imu, RateGyroSensor, AccelerationSensor)
+    if not body.is_fixed_root and not any(isinstance(d, motion) for d in body.devices):
+        yield f'the IMU: a floating robot without one does not know which way is up ({place})'
+    yield from description.warnings
+
+
+def _write_urdf(body: Body, folder: Path, name: str) -> Path:
+    from cnoid_control.body.exceptions import ModelError
+    from cnoid_control.body.formats.robot_description import robot_description, to_text
+    from cnoid_control.body.formats.ros2_control_tag import add_sensor, add_system, device_name
+    from cnoid_control.body.formats.urdf_writer import write_urdf
+
+    description, path = body.description, folder / f'{name}.urdf'
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not description.urdf:
+            write_urdf(description, path)
+            return path
+        robot = robot_description(description, folder)
+        if robot.find('ros2_control') is None:
+            system = add_system(robot, description)
+            for index, (link, device) in enumerate(description.devices):
+                add_sensor(system, device_name(device, index), device, link)
+        with path.open('x', encoding='utf-8') as file:
+            file.write(to_text(robot) + '\n')
+    except (OSError, ModelError) as error:
+        raise CnoidControlError(f'{path} cannot be written: {error}') from error
+    return path
+
+
+def _controllers(body: Body, rate: float, name: str) -> str:
+    from xml.etree import ElementTree
+
+    from cnoid_control.body.formats.ros2_control_tag import command_interfaces
+    from cnoid_control.ros.controllers_file import controllers_text
+    from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+    from cnoid_control.ros.sim.assembly import make_controllers, served_devices
+
+    interfaces = None
+    if '<ros2_control' in body.description.urdf:
+        interfaces = command_interfaces(ElementTree.fromstring(body.description.urdf))
+    controllers = make_controllers(
+        body, Ros2ControlParameters(), served_devices(body, {}), interfaces=interfaces
+    )
+    head = f'# Controllers of {name} for a controller_manager; the launch file sets its rate.\n'
+    return head + controllers_text(controllers, rate)
+
+
+# --- YAML -------------------------------------------------------------------------------------
+
+
+def _by_name(values: Mapping[str, float]) -> str:
+    return '\n'.join(
+        f'        {_scalar(name)}: {_number(value)}' for name, value in values.items()
+    )
+
+
+def _number(value: float) -> str:
+    """Number of six digits that YAML and ROS read as a float."""
+    mantissa, exponent, power = f'{value + 0.0:.6g}'.partition('e')
+    return f'{mantissa if "." in mantissa else mantissa + ".0"}{exponent}{power}'
+
+
+def _scalar(text: str) -> str:
+    import yaml
+
+    return yaml.safe_dump(text, width=10_000).partition('\n')[0]
+
+
+def _comment(text: str) -> str:
+    import textwrap
+
+    lines = textwrap.wrap(' '.join(text.split()), WIDTH - 4, subsequent_indent='  ')
+    return ''.join(f'# {line}\n' for line in lines)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the files and say how to go on."""
+    folder = Path(args.folder) if args.folder else None
+    given: Any = model_arguments(args.arguments)
+    if not 0.1 <= args.rate <= 1e5:
+        raise CnoidControlError(f'--rate {args.rate:g} is not between 0.1 and 100000 Hz')
+    files = create_robot_folder(args.model, folder, given, args.base, args.rate)
+    for path in files:
+        print(f'wrote {path}')
+    config = files[0]
+    text = config.read_text(encoding='utf-8')
+    if '# Please check' in text:
+        print(f'\nplease check what the model does not say: the first lines of {config}')
+    print(f'\nrun it:     cnoid_control run {config} --duration 10')
+    print(f'test it:    python3 -m pytest {config.parent}')
+    print(f'launch it:  ros2 launch {config.with_suffix(".launch.py")}')
+    return 0
+
+
+INIT = Command('init', 'write a folder to start from, for any robot', add_arguments, run)
