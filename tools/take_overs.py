@@ -244,6 +244,12 @@ class TakeOvers:
             sys.setswitchinterval(interval)
         return self.figures
 
+    def end(self) -> None:
+        """Have all threads end that were left behind."""
+        self._ends.set()
+        self._loop.monitor.stop()
+        self._wait_for_losers()
+
     def _run_threads(self) -> None:
         """Run threads one after the other: each is ended at some moment, whatever it is at."""
         while self.figures.take_overs < self._count:

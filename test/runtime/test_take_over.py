@@ -35,9 +35,16 @@ def test_stress(stress) -> None:
 def test_the_stress_finds_a_broken_close(stress, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where both sides win every call, the loser touches the robot after its loss."""
     monkeypatch.setattr(Call, 'close', lambda call: True)
-    figures = stress.TakeOvers(20).run()
-    assert figures.late_touches > 0
-    assert not figures.is_clean
+    made = stress.TakeOvers(20)
+    try:
+        made.run()
+    except Exception:
+        # Two threads in one tick may find anything.
+        made.figures.exceptions += 1
+    finally:
+        made.end()
+    assert made.figures.late_touches > 0
+    assert not made.figures.is_clean
 
 
 # --- a model of the protocol, all of whose states are explored ----------------------------------
