@@ -9,8 +9,10 @@ from typing import Any, TextIO
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.controllers.sensor_reading import SensorReading, unknown_sensor
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.hardware.registry import observable_devices
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.registry import controller_class, instance_name
 from cnoid_control.recording import Recording, html_table
@@ -135,6 +137,9 @@ class SimulatedRobot:
             detailed_trace=self._records,
             controllers=self._controllers(self.config, self._maker),
         )
+        if self._records:
+            kind = self.config.hardware_type
+            self.loop.observed |= set(observable_devices(kind, self.body))
         assert self.loop.trace is not None
         self._recorded = Recording(self.loop.trace, self.body) if self._records else None
         self.monitor = RunMonitor(self.loop)
@@ -234,6 +239,40 @@ class SimulatedRobot:
         place = None if point is None else _vector('point', point)
         self.begin()
         push(self.body.link(link), _vector('force', force), duration, place)
+
+    def sensor(self, key: str | int) -> SensorReading:
+        """Sensor by name or number: 'q', 'dq', then every device of the robot in its order.
+
+        It is measured from now on, whether a controller reads it or not.
+
+        Raises:
+            CnoidControlError: there is no such sensor, or nothing can measure it.
+        """
+        self.begin()
+        body = self.body
+        encoders = [
+            SensorReading('q', lambda: np.array(body.q)),
+            SensorReading('dq', lambda: np.array(body.dq)),
+        ]
+        devices = list(body.devices)
+        names = [*(one.name for one in encoders), *(device.name for device in devices)]
+        if isinstance(key, str) and key in names:
+            key = names.index(key)
+        if not isinstance(key, int) or not 0 <= key < len(names):
+            raise unknown_sensor(key, names)
+        if key < len(encoders):
+            return encoders[key]
+        self._measure(names[key])
+        return SensorReading.of_device(devices[key - len(encoders)])
+
+    def _measure(self, device: str) -> None:
+        """Have the hardware measure a device too, from now on."""
+        request = self.loop.host.request()
+        if device in request.devices | self.loop.observed:
+            return
+        self.loop.observed.add(device)
+        request.devices |= self.loop.observed
+        self.hardware.open(request)
 
     def prepare_swap(
         self, controller: Any, options: Mapping[str, Any] | None, blend_time: float

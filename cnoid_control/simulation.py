@@ -16,6 +16,7 @@ from cnoid_control.runtime.world_config import is_world, load_world
 from cnoid_control.simulated_robot import RunSummary, SimulatedRobot, load_source
 
 if TYPE_CHECKING:
+    from cnoid_control.controllers.sensor_reading import SensorReading
     from cnoid_control.hardware.hardware import Hardware
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.summary import RunMonitor
@@ -124,6 +125,10 @@ class Simulation:
     def recorded(self) -> Recording:
         """What has happened so far, as arrays: `recorded.time`, `recorded.q`, ..."""
         return self._only.recorded
+
+    def sensor(self, key: str | int) -> SensorReading:
+        """Sensor by name or number, see `SimulatedRobot.sensor`."""
+        return self._only.sensor(key)
 
     @property
     def config(self) -> RunConfig:

@@ -29,8 +29,8 @@ class SensorReading:
 
     @classmethod
     def of_device(cls, device: Device) -> SensorReading:
-        """Everything that a device measures, one field after the other."""
-        fields: tuple[str, ...] = getattr(device, 'measured_fields', ())
+        """Everything that a device measures, one field after the other; pictures too."""
+        fields = measured(device)
 
         def read() -> np.ndarray:
             parts = [np.ravel(getattr(device, field)) for field in fields]
@@ -42,6 +42,30 @@ class SensorReading:
     def measurements(self) -> np.ndarray:
         """What it measures now, SI units, in the order of the device's fields."""
         return self._read()
+
+
+def measured(device: Device) -> tuple[str, ...]:
+    """Fields of a device that hold what it measures; none for one that only acts."""
+    return (*device.measured_fields, *device.data_fields)
+
+
+# In an option that lists devices: every one that measures something.
+ALL = 'all'
+
+
+def chosen_devices(body: Body, names: Sequence[str]) -> list[Device]:
+    """Devices that an option lists by name; `all` stands for every one that measures something.
+
+    Raises:
+        CnoidControlError: there is none of a name.
+    """
+    every = [device for device in body.devices if measured(device)]
+    chosen: list[Device] = []
+    for name in names:
+        for device in every if name == ALL else [find_device(body, name)]:
+            if device not in chosen:
+                chosen.append(device)
+    return chosen
 
 
 def find_device(body: Body, name: str) -> Device:

@@ -15,7 +15,7 @@ import pytest
 from cnoid_control import SimpleController, Simulation, StateFlag, load_robot, run
 from cnoid_control.body import JointPath
 from cnoid_control.cli.main import main
-from cnoid_control.controllers.composition import LambdaController
+from cnoid_control.controllers.composition import BaseController, LambdaController
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.config import load_config
 
@@ -349,3 +349,82 @@ def test_the_command_line_says_the_same(folder: Path, capsys: pytest.CaptureFixt
     for key in told:
         if key != 'real_time_factor':
             assert told[key] == done[key]
+
+
+def test_sensors_by_name_and_by_number() -> None:
+    """Every device is there, whether a controller reads it or not; the feet carry the weight."""
+    simulation = quiet('sr1_pd')
+    simulation.run(1.0)
+    devices = [device.name for device in simulation.robot.devices]
+    for i, name in enumerate(['q', 'dq', *devices]):
+        assert simulation.sensor(i).name == simulation.sensor(name).name == name
+    np.testing.assert_array_equal(simulation.sensor('q').measurements, simulation.robot.q)
+    feet = [simulation.sensor(f'{side}AnkleForceSensor') for side in ('Left', 'Right')]
+    simulation.run(0.5)
+    weight = sum(foot.measurements[2] for foot in feet)
+    below = sum(simulation.robot.link(f'{side}LEG_ANKLE_R').m for side in 'LR')
+    assert weight == pytest.approx((simulation.robot.mass - below) * 9.80665, rel=0.05)
+    for key in ('no_such', -1, 2 + len(devices)):
+        with pytest.raises(CnoidControlError, match='unknown sensor'):
+            simulation.sensor(key)
+
+
+def test_a_camera_is_switched_on_by_asking_for_it() -> None:
+    """It costs nothing before."""
+    simulation = quiet('light_camera', 'pd')
+    camera = next(one for one in simulation.robot.devices if hasattr(one, 'image'))
+    simulation.run(0.2)
+    before = simulation.sensor(camera.name)
+    simulation.run(0.3)
+    assert before.measurements.size > 100
+    simulation.close()
+
+
+def test_the_controller_sees_every_device_too() -> None:
+    """With `sensors: [all]`; without, it says what to do."""
+    simulation = quiet('sr1_pd', 'motion_queue', options={'sensors': ['all']})
+    simulation.run(0.5)
+    controller = simulation.controller
+    names = [device.name for device in simulation.robot.devices if device.measured_fields]
+    for name in names:
+        assert controller.sensor(name).measurements.size
+    assert controller.sensor(2).name == simulation.robot.devices[0].name
+    simulation = quiet('sr1_pd', 'motion_queue')
+    with pytest.raises(CnoidControlError, match=f"'{names[0]}' is not read; name it in"):
+        simulation.controller.sensor(names[0])
+
+
+def test_a_block_gets_every_device_in_its_message() -> None:
+    """As klampt_sim gives it."""
+    seen: dict[str, Any] = {}
+
+    def law(**inputs: Any) -> dict[str, Any]:
+        seen.update(inputs)
+        return {}
+
+    class Look(BaseController):
+        def output(self, **inputs: Any) -> dict[str, Any]:
+            return law(**inputs)
+
+    simulation = quiet('sr1_pd', Look, options={'sensors': ['all'], 'kp': 3000.0, 'kd': 100.0})
+    simulation.run(0.1)
+    names = {device.name for device in simulation.robot.devices if device.measured_fields}
+    assert names <= set(seen)
+    assert {'t', 'dt', 'q', 'dq', 'qcmd', 'dqcmd'} <= set(seen)
+
+
+def test_a_trajectory_block(folder: Path) -> None:
+    """Klamp't's trajectory controller: a linear path of a file, and rest behind its end."""
+    (folder / 'way.path').write_text('0 1 0.0\n1.0 1 0.5\n')
+    simulation = quiet(
+        folder / 'arm.yaml',
+        'cnoid_control.controllers.trajectory.block:make',
+        options={'file': 'way.path', 'kp': 2000.0, 'kd': 100.0},
+    )
+    simulation.run(1.6)
+    recorded = simulation.recorded
+    middle = np.searchsorted(recorded.time, 0.5)
+    assert recorded.q_target[middle, 0] == pytest.approx(0.25, abs=0.005)
+    assert recorded.dq_target[middle, 0] == pytest.approx(0.5)
+    assert recorded.q[-1, 0] == pytest.approx(0.5, abs=0.005)
+    assert recorded.dq_target[-1, 0] == 0.0

@@ -14,7 +14,7 @@ from cnoid_control.controllers.composition.exceptions import composition_cycle
 from cnoid_control.controllers.composition.link_commands import LinkCommands
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
 from cnoid_control.controllers.drive.laws import refuse_unused
-from cnoid_control.controllers.sensor_reading import SensorReading, find_device
+from cnoid_control.controllers.sensor_reading import SensorReading, chosen_devices
 from cnoid_control.parameters import parameter, refuse_other_names
 from cnoid_control.plugin import ControllerIO, SimpleController
 
@@ -25,7 +25,9 @@ ROOT_STATE = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
 class ComposedParameters(DriveParameters):
     """What a composed controller drives and reads."""
 
-    sensors: list[str] = parameter([], 'devices to put into the messages', read_only=True)
+    sensors: list[str] = parameter(
+        [], "devices to put into the messages; 'all' for every one", read_only=True
+    )
     read_root: bool = parameter(
         False, "whether messages have the root's true pose and motion", read_only=True
     )
@@ -80,8 +82,8 @@ class CompositionController(SimpleController):
         self._reads_root = parameters.read_root
         if self._reads_root:
             io.enable_input(io.body.root_link, ROOT_STATE)
-        for name in parameters.sensors:
-            io.enable_input(find_device(io.body, name))
+        for device in chosen_devices(io.body, parameters.sensors):
+            io.enable_input(device)
         self._sensors = [
             SensorReading.of_device(device)
             for device in io.body.devices

@@ -77,7 +77,9 @@ class QueueParameters(DriveParameters):
     )
     repeat: int = parameter(1, 'how often these motions are run', minimum=1, read_only=True)
     finish: bool = parameter(False, 'whether the controller is done when the queue is empty')
-    sensors: list[str] = parameter([], 'devices to read, for sensor()', read_only=True)
+    sensors: list[str] = parameter(
+        [], "devices to read, for sensor(); 'all' for every one", read_only=True
+    )
 
 
 MAILBOX = 'follow_joint_trajectory'

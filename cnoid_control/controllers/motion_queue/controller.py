@@ -23,7 +23,12 @@ from cnoid_control.controllers.motion_queue.exceptions import (
     wrong_size,
 )
 from cnoid_control.controllers.motion_queue.requests import Vector
-from cnoid_control.controllers.sensor_reading import SensorReading, find_device, unknown_sensor
+from cnoid_control.controllers.sensor_reading import (
+    ALL,
+    SensorReading,
+    chosen_devices,
+    unknown_sensor,
+)
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin import ControllerIO, SimpleController
 from cnoid_control.plugin.mailbox import JointTrajectory, Trigger, Value
@@ -82,10 +87,9 @@ class MotionQueueController(SimpleController):
             SensorReading('q', self.get_sensed_config),
             SensorReading('dq', self.get_sensed_velocity),
         ]
-        for name in self.parameters.sensors:
-            device = find_device(io.body, name)
+        for device in chosen_devices(io.body, self.parameters.sensors):
             io.enable_input(device)
-            self._sensors.append(SensorReading.of_device(device))
+        self._sensors += [SensorReading.of_device(device) for device in io.body.devices]
         self._milestones = io.mailbox('milestone', JointTrajectory)
         self._added = io.mailbox('add_milestone', JointTrajectory)
         self._feed_rate = io.mailbox('feed_rate', Value)
@@ -350,12 +354,17 @@ class MotionQueueController(SimpleController):
         return [DriveMode(mode).name.lower() for mode in self.drive.modes]
 
     def sensor(self, key: str | int) -> SensorReading:
-        """Sensor by name or number: 'q', 'dq' and the devices that are read.
+        """Sensor by name or number: 'q', 'dq', then every device of the robot in its order.
 
         Raises:
-            CnoidControlError: it is not read.
+            CnoidControlError: there is no such sensor, or it is not read: see option `sensors`.
         """
         for i, reading in enumerate(self._sensors):
             if key in (i, reading.name):
+                if i > 1 and reading.name not in self.io.device_inputs:
+                    raise CnoidControlError(
+                        f'sensor {reading.name!r} is not read; name it in the option `sensors`, '
+                        f'or {ALL!r}'
+                    )
                 return reading
         raise unknown_sensor(key, [reading.name for reading in self._sensors])
