@@ -48,7 +48,7 @@ class TankJoystickLightController(SimpleController):
     Parameters = TankParameters
 
     def initialize(self, io: ControllerIO) -> bool:
-        """Enable tracks and turret, find the devices; output devices need no enabling."""
+        """Enable tracks, turret and switched devices."""
         self.io, name = io, io.controller_name
         self.base = DifferentialDrive(io, io.parameters, name)
         self.turret = StickJoints(io, io.parameters.turret, f'{name}.turret')
@@ -59,6 +59,8 @@ class TankJoystickLightController(SimpleController):
                     f'{name}.switches.{device}', f'unknown device; {choices(devices)}'
                 )
         self.devices = [(devices[key], key) for key in io.parameters.switches]
+        for switched, _ in self.devices:
+            io.enable_output(switched)
         self.switched = dict.fromkeys(io.parameters.switches, 0)
         self.input = VelocityInput(io, io.parameters, name)
         self.started = False
