@@ -17,7 +17,6 @@ from cnoid_control.body.description import (
 )
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import ModelError
-from cnoid_control.exceptions import choices
 
 # Between the name of a model and the names in it. No slash: controller_manager takes what stands
 # before the first slash of an interface (`left/joint1/position`) for the name of a controller.
@@ -88,9 +87,8 @@ def _check(model: str, description: BodyDescription) -> None:
         raise ModelError(f'model name {model!r}: a word without slashes expected')
     roots = [link for link in description.links if link.parent is None]
     if any(link.joint_type is JointType.FREE for link in roots):
-        fixed = choices([JointType.FIXED.value])
         raise ModelError(
-            f'{model}: a robot with a floating base cannot be one of several; root: {fixed}',
+            f'{model}: a robot with a floating base cannot be one of several; give base: fixed',
             description.source,
         )
     if description.mjcf:

@@ -137,7 +137,7 @@ def test_no_name_stays_no_name():
     [
         ('', {}, "model name ''"),
         ('a/b', {}, "model name 'a/b': a word without slashes"),
-        ('walker', {'floats': True}, 'walker: a robot with a floating base.*choose from: fixed'),
+        ('walker', {'floats': True}, 'walker: a robot with a floating base.*give base: fixed'),
         ('own', {'mjcf': 'scene.xml'}, 'own: an MJCF model cannot be one of several'),
     ],
 )
