@@ -19,7 +19,12 @@ from cnoid_control.controllers.tasks import (
     JointVelocityConstraint,
     TaskSolver,
 )
+from cnoid_control.controllers.tasks.config import TaskFactory
+from cnoid_control.controllers.tasks.controller import TasksController
 from cnoid_control.controllers.tasks.qp_solver import QpSolver
+from cnoid_control.plugin.options import check_options
+from cnoid_control.runtime.build import make_robot
+from cnoid_control.runtime.config import load_config
 
 PERIOD = 0.005
 DAMPING = 1e-6
@@ -137,7 +142,36 @@ def one_task() -> Iterator[tuple[Work, Work]]:
     yield controller.compute, by_hand
 
 
+@contextmanager
+def strict_levels() -> Iterator[tuple[Work, Work]]:
+    """The tasks of `sr1_reach` in their three strict levels, and all in one weighted level."""
+    config = load_config('sr1_reach')
+    parameters = check_options('tasks', TasksController, config.options['tasks'])
+    solvers = []
+    for strict in (True, False):
+        body = make_robot(config.parameters.robot, config.folder)
+        solver = TaskFactory(body, parameters.groups).make_controller(parameters, PERIOD)
+        for task in solver.all_tasks():
+            task.priority = task.priority if strict else 0
+        solver.compute()
+        for task in solver.all_tasks():
+            if isinstance(task, BodyPositionTask) and task.name != 'left_foot':
+                task.target.move_to(task.target.input[:3, 3] + [0.0, 0.0, -0.01])
+        solvers.append(solver)
+    yield solvers[0].compute, solvers[1].compute
+
+
 ROWS = [
+    BenchRow(
+        'tasks_levels',
+        'seven tasks of sr1_reach in three strict levels',
+        'the same in one weighted level',
+        strict_levels,
+        kind='time',
+        comparison='<=',
+        goal=1.5,
+        calls=200,
+    ),
     BenchRow(
         'task_arm',
         'one pose task, arm of 7 joints, qp',
@@ -146,7 +180,7 @@ ROWS = [
         kind='time',
         comparison='<=',
         goal=1.5,
-    )
+    ),
 ]
 if importlib.util.find_spec('pink') is not None:
     ROWS.append(

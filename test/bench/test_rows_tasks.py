@@ -24,3 +24,15 @@ def test_six_tasks_move_as_in_pink():
     velocities = rows_tasks.pink_solver(body)[1]()
     np.testing.assert_allclose(controller.velocity, velocities, atol=1e-4)
     assert controller.limitations()
+
+
+def test_levels_and_weights_are_the_same_tasks():
+    """Seven tasks on either side, in three levels and in one, that all ask for a motion."""
+    with rows_tasks.strict_levels() as works:
+        solvers = [work.__self__ for work in works]
+        for solver in solvers:
+            solver.compute()
+            assert np.abs(solver.velocity).max() > 1e-3
+    assert [len(solver.active_tasks) for solver in solvers] == [7, 7]
+    levels = [{task.priority for task in solver.active_tasks} for solver in solvers]
+    assert levels == [{0, 1, 2}, {0}]

@@ -50,6 +50,8 @@ class TorqueOutput:
         self.model = model
         self.contacts = contacts
         self._kinematics = TaskKinematics(model, model.joints, moving_root=True)
+        costs = [1.0, 1.0, 1.0, TORQUE_COST, TORQUE_COST, TORQUE_COST]
+        self._squared_costs = np.tile(costs, len(contacts)) ** 2
         self.pgain: float | np.ndarray = 0.0
         self.dgain: float | np.ndarray = 0.0
 
@@ -60,13 +62,12 @@ class TorqueOutput:
         torques = pin.rnea(pin_model, data, model.pin_q(), model.pin_v(), model.pin_a())
         if self.contacts:
             self._kinematics.update()
-            jacobian = np.vstack([self._kinematics.full_jacobian(link) for link in self.contacts])
-            cost = np.tile(
-                [1.0, 1.0, 1.0, TORQUE_COST, TORQUE_COST, TORQUE_COST], len(self.contacts)
+            jacobian = np.concatenate(
+                [self._kinematics.full_jacobian(link) for link in self.contacts]
             )
             # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
             carried = jacobian[:, :ROOT_NV].T
-            scaled = carried / cost**2
+            scaled = carried / self._squared_costs
             wrenches = scaled.T @ np.linalg.solve(scaled @ carried.T, torques[:ROOT_NV])
             torques = torques - jacobian.T @ wrenches
         return torques[ROOT_NV:] @ model.tree.joint_map

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import daqp
 import numpy as np
+from eigenpy import LLT, ComputationInfo
 
 from cnoid_control.controllers.tasks.constraints import (
     BoundConstraint,
@@ -32,8 +35,9 @@ class QpSolver(Solver):
 
     In each level the weighted squared residuals of its tasks are minimised under all constraints;
     what the levels above have reached is kept exactly. Rows that a task's selection leaves out
-    are free. The velocity of the root is an unknown where the root is free. Constraints that are
-    no bounds scale the result: the smallest of their factors slows the whole motion down.
+    are free. The velocity of the root is an unknown where the root is free. A level whose best
+    velocity keeps all bounds by itself needs no program. Constraints that are no bounds scale the
+    result: the smallest of their factors slows the whole motion down.
 
     Attributes:
         damping: weight of the squared velocities themselves, which decides what no task does.
@@ -56,28 +60,38 @@ class QpSolver(Solver):
         size = kinematics.num_unknowns
         lower, upper, matrix, owners = _collect_bounds(kinematics, constraints)
         scaling = [constraint for constraint in constraints if is_scaled(constraint)]
-        kept: np.ndarray | None = None
+        kept: Kept | None = None
         velocity: np.ndarray | None = None
         result = ControllerResult.SOLUTION_FOUND
         multipliers: list[np.ndarray] = []
         levels = sorted({task.priority for task in tasks}) or [0]
+        free = True
         for level in levels:
             chosen = [task for task in tasks if task.priority == level]
             rows, wanted = _stack(kinematics, chosen)
-            hessian = rows.T @ rows
-            hessian.reshape(-1)[:: size + 1] += self.damping + _lm_damping(chosen)
-            answer = _solve_level(
-                hessian, -(rows.T @ wanted), lower, upper, matrix, kept, velocity
-            )
-            if answer is None:
-                if velocity is None:
-                    return Solution(ControllerResult.NO_SOLUTION, np.zeros(size))
-                result = ControllerResult.PARTIAL_SOLUTION_FOUND
-                break
-            velocity, found = answer
-            multipliers.append(found[: len(upper)])
-            if level != levels[-1]:
-                kept = self._keep(kept, rows)
+            damping = self.damping + _lm_damping(chosen)
+            if free:
+                # The best velocity of all is the best one within bounds that it keeps.
+                tried = _solve_free(rows, wanted, damping, kept, velocity)
+                free = _keeps(tried, lower, upper, matrix)
+            if free:
+                velocity = tried
+            else:
+                hessian = rows.T @ rows
+                hessian.reshape(-1)[:: size + 1] += damping
+                above = None if kept is None else kept.rows
+                answer = _solve_level(
+                    hessian, -(rows.T @ wanted), lower, upper, matrix, above, velocity
+                )
+                if answer is None:
+                    if velocity is None:
+                        return Solution(ControllerResult.NO_SOLUTION, np.zeros(size))
+                    result = ControllerResult.PARTIAL_SOLUTION_FOUND
+                    break
+                velocity, found = answer
+                multipliers.append(found[: len(upper)])
+            if level != levels[-1] and len(rows):
+                kept = _keep(kept, rows, self.rank_tolerance)
         assert velocity is not None  # There is at least one level.
         factors = [constraint.compute(kinematics, velocity) for constraint in scaling]
         factor = min(factors, default=1.0)
@@ -85,36 +99,105 @@ class QpSolver(Solver):
             velocity = factor * velocity
 
         def find_active() -> ActiveRows:
-            active = _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
+            active: ActiveRows = []
+            if multipliers:
+                active = _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
             if factor < 1.0:
                 active.append((scaling[factors.index(factor)], []))
             return active
 
         return Solution(result, velocity, find_active=find_active)
 
-    def _keep(self, kept: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
-        """Directions that the levels so far determine, orthonormal rows."""
-        stacked = rows if kept is None else np.vstack([kept, rows])
-        values, vectors = np.linalg.eigh(stacked @ stacked.T)
-        strong = values > self.rank_tolerance * max(values[-1], 1e-300)
-        return (vectors[:, strong] / np.sqrt(values[strong])).T @ stacked
+
+class Kept(NamedTuple):
+    """Directions that the levels so far determine, and what projects on them.
+
+    Attributes:
+        rows: linearly independent rows, shape (kept, unknowns).
+        dual: (rows rows^T)^-1 rows, so that x - (x @ rows.T) @ dual is across all of them.
+    """
+
+    rows: np.ndarray
+    dual: np.ndarray
+
+
+def _solve_free(
+    rows: np.ndarray,
+    wanted: np.ndarray,
+    damping: float,
+    kept: Kept | None,
+    velocity: np.ndarray | None,
+) -> np.ndarray:
+    """Velocity of one level without bounds: |rows v - wanted|^2 + damping |v|^2 is least.
+
+    What the levels above have reached, kept.rows @ velocity, stays: v = fixed + w with
+    kept.rows @ w = 0, and w is found from the rows without their part along those.
+    """
+    fixed = None
+    if kept is not None and velocity is not None:
+        fixed = (kept.rows @ velocity) @ kept.dual
+        wanted = wanted - rows @ fixed
+        rows = rows - (rows @ kept.rows.T) @ kept.dual
+    count, size = rows.shape
+    if count == 0:
+        return np.zeros(size) if fixed is None else fixed
+    if count < size:
+        gram = rows @ rows.T
+        gram.reshape(-1)[:: count + 1] += damping
+        found = LLT(gram).solve(wanted).reshape(-1) @ rows
+    else:
+        gram = rows.T @ rows
+        gram.reshape(-1)[:: size + 1] += damping
+        found = LLT(gram).solve(wanted @ rows).reshape(-1)
+    return found if fixed is None else fixed + found
+
+
+def _keeps(velocity: np.ndarray, lower: np.ndarray, upper: np.ndarray, matrix: np.ndarray) -> bool:
+    """Whether a velocity is within all bounds: of the unknowns, then of the rows."""
+    values = np.concatenate([velocity, matrix @ velocity]) if len(matrix) else velocity
+    # Written so that NaN, which compares false with everything, keeps no bound.
+    return bool(((lower <= values) & (values <= upper)).all())
+
+
+def _keep(kept: Kept | None, rows: np.ndarray, tolerance: float) -> Kept:
+    """Add the directions of a level to those of the levels above it."""
+    # The sum of the eigenvalues of rows @ rows.T.
+    total = float(np.vdot(rows, rows))
+    if kept is not None:
+        rows = rows - (rows @ kept.rows.T) @ kept.dual
+    gram = rows @ rows.T
+    factor = LLT(gram)
+    smallest = tolerance * max(total, 1e-300)
+    # The condition tells the smallest eigenvalue from the largest, which is below the trace.
+    independent = factor.rcond() * gram.trace() > len(gram) * smallest
+    if independent and factor.info() == ComputationInfo.Success:
+        dual = factor.solve(rows).reshape(rows.shape)
+    else:
+        values, vectors = np.linalg.eigh(gram)
+        strong = values > smallest
+        rows = dual = (vectors[:, strong] / np.sqrt(values[strong])).T @ rows
+    if kept is None:
+        return Kept(rows, dual)
+    return Kept(np.concatenate([kept.rows, rows]), np.concatenate([kept.dual, dual]))
 
 
 def _stack(kinematics: TaskKinematics, tasks: list[Task]) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted rows and wanted velocities of a level's tasks."""
-    total = sum(task.size for task in tasks)
-    rows = np.empty((total, kinematics.num_unknowns))
-    wanted = np.empty(total)
-    start = 0
+    """Weighted rows and wanted velocities of a level's tasks; rows without weight are left out."""
+    rows: list[np.ndarray] = []
+    wanted: list[np.ndarray] = []
     for task in tasks:
-        stop = start + task.size
-        rows[start:stop] = task.jacobian(kinematics)
-        wanted[start:stop] = task.velocity
-        if task.row_scale is not None:
-            rows[start:stop] *= task.row_scale[:, None]
-            wanted[start:stop] *= task.row_scale
-        start = stop
-    return rows, wanted
+        jacobian, velocity, scale = task.jacobian(kinematics), task.velocity, task.row_scale
+        counted = task.counted_rows
+        if counted is not None:
+            assert scale is not None  # It is what rows do not count by.
+            jacobian, velocity, scale = jacobian[counted], velocity[counted], scale[counted]
+        if scale is not None:
+            jacobian, velocity = jacobian * scale[:, None], velocity * scale
+        rows.append(jacobian)
+        wanted.append(velocity)
+    if not rows:
+        return np.zeros((0, kinematics.num_unknowns)), np.zeros(0)
+    return np.concatenate(rows), np.concatenate(wanted)
 
 
 def _lm_damping(tasks: list[Task]) -> float:

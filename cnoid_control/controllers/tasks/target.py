@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pinocchio as pin
 
@@ -137,6 +139,22 @@ class PoseTarget(Strict):
         self._input = fixed(array)
         self.is_set = True
         self._goal = pin.SE3(array[:3, :3].copy(), array[:3, 3].copy())
+        self._go(self.output)
+
+    def move_to(self, position: np.ndarray) -> None:
+        """Ask for the pose with another position [m], shape (3,), and the orientation asked for.
+
+        Raises:
+            TaskError: it is not a finite position; the old input stays.
+        """
+        # A sum is quicker than a look at every element, and is not finite if an element is not.
+        if position.shape != (3,) or not math.isfinite(position.sum()):
+            raise wrong_target(self.name, position, 'a finite position of shape (3,)')
+        array = self._input.copy()
+        array[:3, 3] = position
+        self._input = fixed(array)
+        self.is_set = True
+        self._goal = pin.SE3(self._goal.rotation, position)
         self._go(self.output)
 
     def _go(self, start: pin.SE3) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import bisect
 import math
 
 import numpy as np
@@ -33,12 +34,10 @@ class TargetMotion(abc.ABC):
         target = self.task.target
         if self._start is None:
             self._start = np.array(target.input)
-        goal = self._start.copy()
         if isinstance(target, PoseTarget):
-            goal[:3, 3] += self.offset(time)
+            target.move_to(self._start[:3, 3] + self.offset(time))
         else:
-            goal += self.offset(time)
-        target.set(goal)
+            target.set(self._start + self.offset(time))
 
 
 class CircleMotion(TargetMotion):
@@ -75,7 +74,7 @@ class WaypointMotion(TargetMotion):
         """Check that there is one offset a time."""
         size = 3 if isinstance(task.target, PoseTarget) else task.target.size
         super().__init__(task, size)
-        self._times = np.array([0.0, *parameters.times])
+        self._times = [0.0, *parameters.times]
         values = np.array(parameters.offsets, dtype=float)
         if values.size != size * len(parameters.times) or not (np.diff(self._times) > 0.0).all():
             raise TaskError(
@@ -90,7 +89,7 @@ class WaypointMotion(TargetMotion):
         last = self._times[-1]
         if self._repeat and last > 0.0:
             time = time % last
-        after = int(np.searchsorted(self._times, time, side='right'))
+        after = bisect.bisect_right(self._times, time)
         if after == len(self._times):
             return self._offsets[-1]
         start, stop = self._times[after - 1], self._times[after]

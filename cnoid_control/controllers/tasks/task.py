@@ -99,6 +99,7 @@ class Task(Element):
         size: number of rows.
         row_scale: root of the weight of each row, 0 for the rows that are not selected; None
             where all are 1.
+        counted_rows: the rows whose scale is not 0; None where all count.
         shaper: integral and derivative action and limits of what is asked for; None for none.
         activation: factor in [0, 1] on what the task asks for, to fade it in and out.
         velocity: what was asked for at the last update, rows as in `jacobian`.
@@ -116,6 +117,7 @@ class Task(Element):
         self.priority = 0
         self._weight = fixed(np.ones(size))
         self.row_scale: np.ndarray | None = None
+        self.counted_rows: np.ndarray | None = None
         self.lm_damping = 0.0
         self.activation = 1.0
         self.shaper: VelocityShaper | None = None
@@ -152,6 +154,7 @@ class Task(Element):
     def _rescale(self) -> None:
         scale = np.sqrt(self._weight) * self._selection
         self.row_scale = None if (scale == 1.0).all() else scale
+        self.counted_rows = None if scale.all() else np.flatnonzero(scale)
 
     def compute(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """What the task asks for in this tick, as in `velocity`.

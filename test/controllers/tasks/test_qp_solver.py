@@ -171,6 +171,7 @@ def test_a_level_that_fails_gives_a_partial_solution(solved, all_joints, monkeyp
     second = solved.add_task(JointVelocityTask('second', all_joints))
     second.priority = 1
     real = qp_solver._solve_level
+    monkeypatch.setattr(qp_solver, '_keeps', lambda *args: False)
     monkeypatch.setattr(
         qp_solver,
         '_solve_level',
@@ -296,3 +297,46 @@ def test_tasks_converge_to_their_targets(sr1):
         controller.integrate()
     for task in (*feet, hand, com):
         assert np.abs(task.error).max() < 2e-4, task.name
+
+
+@pytest.mark.parametrize('seed', range(12))
+def test_a_level_without_a_program_is_what_the_program_finds(sr1, monkeypatch, seed):
+    """Random tasks in three levels, dependent rows among them, within and beyond bounds."""
+    from cnoid_control.controllers.tasks import qp_solver
+
+    random = np.random.default_rng(seed)
+    controller = TaskSolver(sr1, sr1.joint_group('all'), 0.01, QpSolver())
+    for i, name in enumerate(('LLEG_ANKLE_R', 'WAIST', 'LARM_WRIST_R', 'RARM_WRIST_R', 'WAIST')):
+        task = controller.add_task(BodyVelocityTask(f'{i}', sr1.link(name)))
+        task.priority = int(random.integers(3))
+        task.selection = random.integers(2, size=6)
+        task.weight = random.uniform(0.2, 3.0, size=6)
+        task.lm_damping = float(random.choice([0.0, 1e-3]))
+        task.target.set(0.1 * random.normal(size=6))
+    rest = controller.add_task(JointVelocityTask('rest', sr1.joint_group('all')))
+    rest.priority = 2
+    rest.target.set(0.1 * random.normal(size=29))
+    limit = controller.add_constraint(JointVelocityConstraint('speed', sr1.joint_group('all')))
+    limit.max_velocity = float(random.choice([0.1, 0.3, 100.0]))
+    box = controller.add_constraint(BodyVelocityConstraint('box', sr1.link('LARM_WRIST_R')))
+    box.max_velocity = np.full(6, random.choice([0.02, 100.0]))
+    result, velocity = controller.compute(), controller.velocity.copy()
+    monkeypatch.setattr(qp_solver, '_keeps', lambda *args: False)
+    assert controller.compute() is result
+    np.testing.assert_allclose(velocity, controller.velocity, atol=2e-5)
+
+
+def test_no_row_that_counts_is_no_motion(solved, all_joints):
+    """No task at all, or none whose selection leaves anything, in any level."""
+    assert solved.compute() is ControllerResult.SOLUTION_FOUND
+    assert not solved.velocity.any()
+    for priority in (0, 1):
+        task = solved.add_task(JointVelocityTask(f'{priority}', all_joints))
+        task.priority = priority
+        task.selection = np.zeros(7)
+        task.target.set(np.ones(7))
+    assert solved.compute() is ControllerResult.SOLUTION_FOUND
+    assert not solved.velocity.any()
+    task.selection = np.eye(7)[2]
+    solved.compute()
+    np.testing.assert_allclose(solved.velocity, np.eye(7)[2], atol=1e-5)
