@@ -156,7 +156,7 @@ def strict_levels() -> Iterator[tuple[Work, Work]]:
         solver.compute()
         for task in solver.all_tasks():
             if isinstance(task, BodyPositionTask) and task.name != 'left_foot':
-                task.target.move_to(task.target.input[:3, 3] + [0.0, 0.0, -0.01])
+                task.target.move_to(task.target.input[:3, 3] + [0.0, 0.0, -0.001])
         solvers.append(solver)
     yield solvers[0].compute, solvers[1].compute
 
