@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, ForceSensor, StateFlag
 from cnoid_control.body.channels import commanded_flags
 from cnoid_control.hardware.disturbance import Disturbance
 from cnoid_control.hardware.exceptions import UnsupportedChannel, unknown_device
@@ -298,5 +298,6 @@ KINEMATIC = HardwareKind(
     'an ideal robot that reaches its targets at once',
     KinematicParameters,
     _create,
-    ('RateGyroSensor', 'AccelerationSensor', 'Imu'),
+    # A robot that touches nothing has no forces worth a record.
+    lambda device: bool(device.measured_fields) and not isinstance(device, ForceSensor),
 )

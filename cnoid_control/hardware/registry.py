@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from cnoid_control.body import Body
+from cnoid_control.body import Body, Device
 from cnoid_control.exceptions import choices, describe
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware
@@ -29,15 +29,15 @@ class HardwareKind:
         parameters: dataclass of its options.
         create: makes the hardware from the body, the options, the period of a tick [s] and the
             ROS topics of devices by name.
-        observable: names of device classes that it measures at little cost even if no
-            controller reads them: logs and plots ask for these.
+        observable: whether it measures a device at little cost even if no controller reads it:
+            logs and plots ask for these.
         is_simulated: whether it has its own time; otherwise the wall clock's.
     """
 
     description: str
     parameters: type
     create: Callable[[Body, Any, float, Mapping[str, str]], Hardware]
-    observable: tuple[str, ...] = ()
+    observable: Callable[[Device], bool] = lambda device: False
     is_simulated: bool = True
 
 
@@ -98,5 +98,5 @@ def observable_devices(name: str, body: Body) -> list[str]:
     Raises:
         HardwareError: there is no such kind.
     """
-    classes = hardware_kind(name).observable
-    return [device.name for device in body.devices if type(device).__name__ in classes]
+    kind = hardware_kind(name)
+    return [device.name for device in body.devices if kind.observable(device)]

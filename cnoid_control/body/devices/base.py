@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -32,12 +32,21 @@ class Device:
         state_changed: emitted by `notify_state_change`.
     """
 
+    # All kinds of devices by the name of their class, which model files call them by.
+    types: ClassVar[dict[str, type[Device]]] = {}
+
     # Names of the attributes that make up the state, numbers and arrays of fixed size, and of
     # those that hold what it saw, arrays of any size; subclasses extend both.
     state_fields: tuple[str, ...] = ('on',)
     data_fields: tuple[str, ...] = ()
     # Those of state_fields that are measurements.
     measured_fields: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, is_kind: bool = True, **arguments: Any) -> None:
+        """Make a kind of device known to the readers of models, unless it is a mere base."""
+        super().__init_subclass__(**arguments)
+        if is_kind and 'watched_type' not in vars(cls):
+            Device.types.setdefault(cls.__name__, cls)
 
     def __init__(
         self, name: str, id: int = -1, T_local: np.ndarray | None = None, on: bool = True

@@ -28,7 +28,7 @@ _GL_AXES = {
 }
 
 
-class VisionSensor(Device):
+class VisionSensor(Device, is_kind=False):
     """Device that looks at the world at a rate of its own.
 
     Attributes:

@@ -38,6 +38,9 @@ IMAGE_FORMATS = {
     'NONE': ImageType.NONE,
 }
 
+# What every device has.
+COMMON = ('name', 'id', 'index', 'link', 'T_local', 'on')
+
 # Numbers of what sees distances, and of lamps.
 DETECTION = ('min_distance', 'max_distance', 'detection_rate', 'error_deviation')
 ATTENUATION = ('constant_attenuation', 'linear_attenuation', 'quadratic_attenuation')
@@ -47,17 +50,40 @@ def read_device(kind: str, node: BodyNode, placement: np.ndarray) -> Device:
     """Device of a node.
 
     Args:
-        kind: one of `DEVICES`.
+        kind: one of `DEVICES`, or the class of another kind: its attributes have the same names
+            in the file.
         node: the node.
         placement: its frame in the link frame, shape (4, 4).
 
     Raises:
         ModelError: the subclass that names what is wrong.
     """
-    device = DEVICES[kind](node)
+    device = DEVICES[kind](node) if kind in DEVICES else _by_names(Device.types[kind], node)
     device.id = node.integer('id', -1)
     device.on = node.flag('on', True)
     device.T_local = placement.copy()
+    return device
+
+
+def is_known(kind: str) -> bool:
+    """Whether there is a class for a kind of device."""
+    return kind in DEVICES or kind in Device.types
+
+
+def _by_names(device_type: type[Device], node: BodyNode) -> Device:
+    """Device whose numbers and vectors are called in the file as in the class."""
+    device = device_type(node.text('name'))
+    for key, value in vars(device).items():
+        if key in COMMON or key in device.measured_fields or key not in node:
+            continue
+        if isinstance(value, bool):
+            setattr(device, key, node.flag(key, value))
+        elif isinstance(value, float):
+            setattr(device, key, node.number(key, value))
+        elif isinstance(value, int):
+            setattr(device, key, node.integer(key, value))
+        elif isinstance(value, np.ndarray):
+            setattr(device, key, node.vector(key, value.size, value))
     return device
 
 

@@ -13,7 +13,7 @@ from cnoid_control.body.description import Shape
 from cnoid_control.body.devices import GenericDevice
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import ModelError
-from cnoid_control.body.formats.choreonoid_devices import DEVICES, read_device
+from cnoid_control.body.formats.choreonoid_devices import is_known, read_device
 from cnoid_control.body.formats.choreonoid_node import BodyFile, BodyNode
 from cnoid_control.body.formats.choreonoid_shapes import read_resource, read_shape, resource_path
 from cnoid_control.body.formats.placement import split
@@ -125,7 +125,7 @@ class LinkElements:
     def _read_device(self, kind: str, node: BodyNode, placement: np.ndarray) -> None:
         place = placement.copy()
         place[:3, :3] = _rotation(node, placement)
-        if kind in DEVICES:
+        if is_known(kind):
             self.devices.append(read_device(kind, node, place))
             return
         name = node.text('name')

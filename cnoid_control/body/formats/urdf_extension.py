@@ -31,7 +31,6 @@ from typing import TypeVar
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.body import devices as device_types
 from cnoid_control.body.description import (
     BodyDescription,
     ContinuousTrack,
@@ -56,13 +55,8 @@ from cnoid_control.exceptions import choices
 
 TAG = 'cnoid_control'
 
-DEVICE_TYPES: dict[str, type[Device]] = {
-    name: getattr(device_types, name)
-    for name in device_types.__all__
-    if isinstance(getattr(device_types, name), type)
-    and issubclass(getattr(device_types, name), Device)
-    and name != 'VisionSensor'
-}
+# Kinds of devices, also those that are defined elsewhere.
+DEVICE_TYPES = Device.types
 
 # Numbers of a joint that may be given, infinite ones too.
 JOINT_NUMBERS = (

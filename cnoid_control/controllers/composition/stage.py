@@ -133,6 +133,10 @@ ITEMS = {
         ('qcmd', 'q_target'),
         ('dqcmd', 'dq_target'),
     ),
+    StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY: (
+        ('qcmd', 'q_target'),
+        ('dqcmd', 'dq_target'),
+    ),
     StateFlag.JOINT_PID: (
         ('qcmd', 'q_target'),
         ('dqcmd', 'dq_target'),
@@ -230,12 +234,16 @@ class SimpleControllerStage(BaseController):
                 io.enable_output(device)
         for name in inner.outputs:
             link = inner.body.link(name)
-            if link.actuation_mode & ~(JOINT_CHANNELS | LINK_CHANNELS) or (
-                _mode(link) and _mode(link) not in ITEMS
+            if (
+                link.actuation_mode & ~(JOINT_CHANNELS | LINK_CHANNELS)
+                or (_mode(link) and _mode(link) not in ITEMS)
+                # Its servo would have the gains of nobody.
+                or StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION in link.actuation_mode
             ):
                 raise _refused(
                     self.name,
-                    f'commands {link.name!r} by {link.actuation_mode!r}, which cannot be composed',
+                    f'commands {link.name!r} by {link.actuation_mode.label}, which cannot be '
+                    'composed',
                 )
             if link.actuation_mode & LINK_CHANNELS:
                 enable_link(io, name, link.actuation_mode & LINK_CHANNELS)

@@ -33,7 +33,7 @@ MUJOCO = HardwareKind(
     'physics in this process',
     MujocoParameters,
     _create,
-    ('ForceSensor', 'RateGyroSensor', 'AccelerationSensor', 'Imu'),
+    lambda device: bool(device.measured_fields),
 )
 
 # MuJoCo itself is imported only where it is used.

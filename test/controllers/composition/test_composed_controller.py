@@ -432,3 +432,45 @@ class TestOptions:
         stages['third'] = stages['first']
         with pytest.raises(ParameterError, match=r'test\.stages\.third: it cannot be added'):
             self.change(managed, stages)
+
+
+class ElbowFollower(SimpleController):
+    """Moves the elbow by displacement and velocity together, or by another mode."""
+
+    mode = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
+
+    def initialize(self, io) -> bool:
+        """Command the elbow."""
+        self.io, self.elbow = io, io.body.joint('elbow')
+        io.enable_output(self.elbow, self.mode)
+        self.start_q = self.elbow.q
+        return True
+
+    def control(self) -> bool:
+        """Go on at half a radian per second."""
+        self.elbow.q_target = self.start_q + 0.5 * self.io.current_time
+        self.elbow.dq_target = 0.5
+        return True
+
+
+class ElbowHighGain(ElbowFollower):
+    """Commands the elbow by everything."""
+
+    mode = StateFlag.ALL_STATE_HIGH_GAIN
+
+
+def test_a_part_commands_displacement_and_velocity_together():
+    """The velocity target reaches the actuators: the elbow does not lag."""
+    options = {'stages': {'follow': {'controller': f'{HERE}:ElbowFollower'}}, **GAINS}
+    loop = make_loop(ConfiguredMultiController(), options)
+    elbow = loop.hardware.body.joint('elbow')
+    begin = elbow.q
+    run(loop, 0.5)
+    assert elbow.q - begin == pytest.approx(0.25, abs=0.01)
+
+
+def test_a_mode_that_cannot_be_composed_is_named():
+    """The error names the part, the link and the mode."""
+    options = {'stages': {'stiff': {'controller': f'{HERE}:ElbowHighGain'}}, **GAINS}
+    with pytest.raises(NoControllerLeft, match=r'stiff: commands .* ALL_STATE_HIGH_GAIN'):
+        run(make_loop(ConfiguredMultiController(), options), 0.1)
