@@ -70,9 +70,11 @@ class QpSolver(Solver):
             chosen = [task for task in tasks if task.priority == level]
             rows, wanted = _stack(kinematics, chosen)
             damping = self.damping + _lm_damping(chosen)
+            across = rows if kept is None else kept.across(rows)
+            gram = across @ across.T
             if free:
                 # The best velocity of all is the best one within bounds that it keeps.
-                tried = _solve_free(rows, wanted, damping, kept, velocity)
+                tried = _solve_free(rows, across, gram, wanted, damping, kept, velocity)
                 free = _keeps(tried, lower, upper, matrix)
             if free:
                 velocity = tried
@@ -91,7 +93,9 @@ class QpSolver(Solver):
                 velocity, found = answer
                 multipliers.append(found[: len(upper)])
             if level != levels[-1] and len(rows):
-                kept = _keep(kept, rows, self.rank_tolerance)
+                # The sum of the eigenvalues of rows @ rows.T.
+                total = float(np.vdot(rows, rows))
+                kept = _keep(kept, across, gram, self.rank_tolerance * max(total, 1e-300))
         assert velocity is not None  # There is at least one level.
         factors = [constraint.compute(kinematics, velocity) for constraint in scaling]
         factor = min(factors, default=1.0)
@@ -120,9 +124,15 @@ class Kept(NamedTuple):
     rows: np.ndarray
     dual: np.ndarray
 
+    def across(self, rows: np.ndarray) -> np.ndarray:
+        """Rows without their part along the directions."""
+        return rows - (rows @ self.rows.T) @ self.dual
+
 
 def _solve_free(
     rows: np.ndarray,
+    across: np.ndarray,
+    gram: np.ndarray,
     wanted: np.ndarray,
     damping: float,
     kept: Kept | None,
@@ -131,24 +141,32 @@ def _solve_free(
     """Velocity of one level without bounds: |rows v - wanted|^2 + damping |v|^2 is least.
 
     What the levels above have reached, kept.rows @ velocity, stays: v = fixed + w with
-    kept.rows @ w = 0, and w is found from the rows without their part along those.
+    kept.rows @ w = 0, and w is found from the rows across those.
+
+    Args:
+        rows: rows of the level.
+        across: the same without their part along what is kept.
+        gram: across @ across.T.
+        wanted: what the rows are to give.
+        damping: weight of the squared velocities.
+        kept: what the levels above determine; None for the first.
+        velocity: what they have found; likewise.
     """
     fixed = None
     if kept is not None and velocity is not None:
         fixed = (kept.rows @ velocity) @ kept.dual
         wanted = wanted - rows @ fixed
-        rows = rows - (rows @ kept.rows.T) @ kept.dual
     count, size = rows.shape
     if count == 0:
         return np.zeros(size) if fixed is None else fixed
     if count < size:
-        gram = rows @ rows.T
-        gram.reshape(-1)[:: count + 1] += damping
-        found = LLT(gram).solve(wanted).reshape(-1) @ rows
+        damped = gram.copy()
+        damped.reshape(-1)[:: count + 1] += damping
+        found = LLT(damped).solve(wanted).reshape(-1) @ across
     else:
-        gram = rows.T @ rows
-        gram.reshape(-1)[:: size + 1] += damping
-        found = LLT(gram).solve(wanted @ rows).reshape(-1)
+        damped = across.T @ across
+        damped.reshape(-1)[:: size + 1] += damping
+        found = LLT(damped).solve(wanted @ across).reshape(-1)
     return found if fixed is None else fixed + found
 
 
@@ -159,15 +177,16 @@ def _keeps(velocity: np.ndarray, lower: np.ndarray, upper: np.ndarray, matrix: n
     return bool(((lower <= values) & (values <= upper)).all())
 
 
-def _keep(kept: Kept | None, rows: np.ndarray, tolerance: float) -> Kept:
-    """Add the directions of a level to those of the levels above it."""
-    # The sum of the eigenvalues of rows @ rows.T.
-    total = float(np.vdot(rows, rows))
-    if kept is not None:
-        rows = rows - (rows @ kept.rows.T) @ kept.dual
-    gram = rows @ rows.T
+def _keep(kept: Kept | None, rows: np.ndarray, gram: np.ndarray, smallest: float) -> Kept:
+    """Add the directions of a level to those of the levels above it.
+
+    Args:
+        kept: what the levels above determine; None for the first.
+        rows: rows of the level across those.
+        gram: rows @ rows.T.
+        smallest: squared length up to which a direction is left to the levels below.
+    """
     factor = LLT(gram)
-    smallest = tolerance * max(total, 1e-300)
     # The condition tells the smallest eigenvalue from the largest, which is below the trace.
     independent = factor.rcond() * gram.trace() > len(gram) * smallest
     if independent and factor.info() == ComputationInfo.Success:
