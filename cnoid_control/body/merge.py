@@ -88,7 +88,8 @@ def _check(model: str, description: BodyDescription) -> None:
     roots = [link for link in description.links if link.parent is None]
     if any(link.joint_type is JointType.FREE for link in roots):
         raise ModelError(
-            f'{model}: a robot with a floating base cannot be one of several; give base: fixed',
+            f'{model}: a robot with a floating base cannot be one of several, since dynamics and '
+            'Jacobians hold it where it starts; give base: fixed',
             description.source,
         )
     if description.mjcf:

@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 
+from cnoid_control.body import Body
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.build import make_loop, make_robot
@@ -124,3 +125,23 @@ def test_both_arms_give_way_to_the_grip():
     assert moved['left'] == pytest.approx(moved['right'], rel=0.1)
     assert moved['left'] > 0.01
     loop.close()
+
+
+def test_the_description_for_others_has_both_arms(tmp_path):
+    """What a launch file publishes as robot_description, with tags for ros2_control."""
+    pytest.importorskip('launch', reason='launch is not installed')
+    from cnoid_control.body.formats.urdf import parse_urdf
+    from cnoid_control.ros.launch_files import LaunchFiles
+
+    config = load_config('two_arms')
+    text = LaunchFiles(config, 'mock', 1000.0, tmp_path).description
+    names = [f'{side}_joint{i}' for side in ('left', 'right') for i in range(1, 8)]
+    body = Body(parse_urdf(text, 'two arms', folder=tmp_path))
+    assert body.joint_names == names
+    for name in names:
+        assert f'<joint name="{name}">' in text
+    original = make_robot(config.parameters.robot, config.folder)
+    body.q[:] = original.q
+    body.calc_forward_kinematics()
+    hands = [robot.link('right_hand').T for robot in (body, original)]
+    np.testing.assert_allclose(hands[0], hands[1], atol=1e-6)

@@ -10,6 +10,7 @@ import pinocchio as pin
 from cnoid_control.body import Body, Link
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.body.kinematic_tree import ROOT_NV
+from cnoid_control.controllers.tasks.exceptions import TaskError
 
 # Singular values below the threshold are damped in inverses, by up to the damping.
 THRESHOLD = 0.02
@@ -168,6 +169,12 @@ class TaskKinematics:
         cached = self._cache.get(link.index)
         if cached is None:
             tree = self.body.tree
+            if tree.free_links[link.index] >= 0:
+                free = tree.links[tree.free_links[link.index]].name
+                raise TaskError(
+                    f'link {link.name!r} moves with {free!r}, whose free joint is no unknown: '
+                    'only joints can be moved there'
+                )
             joint = tree.pin_joints[link.index]
             cached = pin.getJointJacobian(self.body.model, self.body.data, joint, WORLD_ALIGNED)
             placement = tree.placements[link.index]
@@ -205,6 +212,7 @@ class TaskKinematics:
         cached = self._cache.get('com')
         if cached is None:
             body = self.body
+            self._refuse_free_links('centre of mass')
             jacobian = pin.jacobianCenterOfMass(body.model, body.data, False)
             cached = self._cache['com'] = self._led(jacobian)
         return cached
@@ -214,9 +222,16 @@ class TaskKinematics:
         cached = self._cache.get('momentum')
         if cached is None:
             body = self.body
+            self._refuse_free_links('momentum')
             cached = pin.computeCentroidalMap(body.model, body.data, body.pin_q())
             cached = self._cache['momentum'] = self._led(cached)
         return cached
+
+    def _refuse_free_links(self, what: str) -> None:
+        free = max(self.body.tree.free_links)
+        if free >= 0:
+            name = self.body.tree.links[free].name
+            raise TaskError(f'{what}: link {name!r} has a free joint, which is no unknown')
 
     def select(self, jacobian: np.ndarray) -> np.ndarray:
         """Columns of the unknowns."""
