@@ -194,6 +194,8 @@ def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo, folder: P
         element = typing.get_args(kind)[1]
         if not isinstance(value, Mapping):
             raise wrong_type(key, value, 'a map by name')
+        if element in (bool, int, float, str):
+            value = _flat(value)
         return {
             str(name): _parse_value(element, item, _join(key, str(name)), info, folder)
             for name, item in value.items()
@@ -209,6 +211,15 @@ def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo, folder: P
     if dataclasses.is_dataclass(kind):
         return parse_parameters(typing.cast(type, kind), value, key, folder)
     return _check_scalar(kind, value, key, info, folder)
+
+
+def _flat(values: Mapping[Any, Any], prefix: str = '') -> dict[str, Any]:
+    """Map without maps in it: a dot in a name is taken for nesting by files and ROS parameters."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        key = _join(prefix, str(name))
+        flat |= _flat(value, key) if isinstance(value, Mapping) and value else {key: value}
+    return flat
 
 
 def _parse_union(

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cnoid_control.cli.command import Command
 from cnoid_control.cli.init_templates import (
@@ -19,6 +19,7 @@ from cnoid_control.cli.init_templates import (
     NO_GRAVITY,
     TEST,
 )
+from cnoid_control.cli.model_arguments import add_model_arguments, model_arguments
 from cnoid_control.cli.starter import class_name, module_name, refuse_existing, write_files
 from cnoid_control.exceptions import CnoidControlError
 
@@ -37,39 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_model_arguments(parser)
     parser.add_argument('--rate', type=float, default=RATE, metavar='HZ', help='control rate [Hz]')
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments that say how a model is loaded."""
-    parser.add_argument(
-        '--argument',
-        metavar='NAME=VALUE',
-        action='append',
-        default=[],
-        dest='arguments',
-        help='an argument of a .xacro file; may be repeated',
-    )
-    parser.add_argument(
-        '--base',
-        choices=('auto', 'fixed', 'floating'),
-        default='auto',
-        help='whether the base is fixed to the world',
-    )
-
-
-def model_arguments(words: list[str]) -> dict[str, str]:
-    """Arguments of a .xacro file by name.
-
-    Raises:
-        CnoidControlError: a word is not NAME=VALUE.
-    """
-    given = {}
-    for word in words:
-        name, equals, value = word.partition('=')
-        if not equals or not name:
-            raise CnoidControlError(f'--argument {word!r} is not NAME=VALUE')
-        given[name] = value
-    return given
 
 
 def create_robot_folder(
@@ -109,7 +77,7 @@ def create_robot_folder(
     robot = RobotParameters(model=FileName(path), arguments=given, base=base)
     body = make_robot(robot, time_step=1.0 / rate)
     body.calc_forward_kinematics()
-    words = _words(body, name, _model_entry(body, model, path, folder, name), given, rate)
+    words = _words(body, name, _model_entry(body, model, path, folder, name), rate)
     gravity = GRAVITY if body.is_fixed_root else NO_GRAVITY
     files = {
         f'{name}.yaml': Template(CONFIG).substitute(words),
@@ -137,35 +105,34 @@ def _model_entry(body: Body, model: str, path: str, folder: Path, name: str) -> 
     return os.path.relpath(file, folder.resolve()) if file.is_relative_to(beside) else str(file)
 
 
-def _words(
-    body: Body, name: str, model: str, arguments: Mapping[str, str], rate: float
-) -> dict[str, str]:
+def _words(body: Body, name: str, model: str, rate: float) -> dict[str, str]:
     from cnoid_control.plugin.registry import instance_name
     from cnoid_control.runtime.defaults import named_gains, named_posture
 
     class_ = class_name(name)
     gains = named_gains(body, 1.0 / rate)
     description = body.description
-    own = any(link.kp for link in description.links)
     asked = ''.join(_comment(f'- {text}') for text in _asked(body, name))
     if asked:
         asked = '#\n# Please check; the model does not say, or something was assumed:\n' + asked
+    section = instance_name(f'{name}.py:{class_}')
+    reason = 'By the inertia that each joint sees, its effort limit and the period.'
+    if any(link.kp for link in description.links):
+        reason = "The model's own where it has any."
+    posture = _by_name('posture', 'where it starts [rad] or [m]', named_posture(body))
+    kp = _by_name('kp', '[N m/rad] or [N/m]', gains['kp'])
+    kd = _by_name('kd', '[N m s/rad] or [N s/m]', gains['kd'])
     return {
         'name': name,
         'class_name': class_,
-        'section': instance_name(f'{name}.py:{class_}'),
+        'section': section,
         'model': _scalar(model),
-        # The URDF that is written has them expanded.
-        'arguments': '',
         'base': 'fixed' if body.is_fixed_root else 'floating',
         'base_reason': description.base_reason or 'As the model says.',
-        'posture': _by_name(named_posture(body)),
+        'posture': posture,
         'rate': _number(rate),
-        'gains_reason': "The model's own where it has any."
-        if own
-        else 'By the inertia that each joint sees, its effort limit and the period.',
-        'kp': _by_name(gains['kp']),
-        'kd': _by_name(gains['kd']),
+        # A robot without joints has no options.
+        'gains': f'    {section}:\n      # {reason}\n{kp}{kd}' if kp else '',
         'asked': asked,
     }
 
@@ -247,10 +214,12 @@ def _controllers(body: Body, rate: float, name: str) -> str:
 # --- YAML -------------------------------------------------------------------------------------
 
 
-def _by_name(values: Mapping[str, float]) -> str:
-    return '\n'.join(
-        f'        {_scalar(name)}: {_number(value)}' for name, value in values.items()
-    )
+def _by_name(key: str, comment: str, values: Mapping[str, float]) -> str:
+    """Map of the configuration; nothing for an empty one, which ROS parameters do not know."""
+    if not values:
+        return ''
+    lines = [f'        {_scalar(name)}: {_number(value)}' for name, value in values.items()]
+    return '\n'.join([f'      {key}:  # {comment}', *lines, ''])
 
 
 def _number(value: float) -> str:
@@ -275,7 +244,7 @@ def _comment(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Write the files and say how to go on."""
     folder = Path(args.folder) if args.folder else None
-    given: Any = model_arguments(args.arguments)
+    given = model_arguments(args.arguments)
     if not 0.1 <= args.rate <= 1e5:
         raise CnoidControlError(f'--rate {args.rate:g} is not between 0.1 and 100000 Hz')
     files = create_robot_folder(args.model, folder, given, args.base, args.rate)

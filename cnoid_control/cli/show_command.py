@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
+from cnoid_control.cli.model_arguments import add_model_arguments, model_arguments
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import FileName
 
@@ -28,6 +29,7 @@ PIPE_WIDTH = 132
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument('model', metavar='MODEL', help='a model file or the name of one')
+    add_model_arguments(parser)
     parser.add_argument('--draw', metavar='FILE.png', help='draw the robot into a picture')
     parser.add_argument('--json', action='store_true', help='as one JSON object, alone')
 
@@ -39,9 +41,13 @@ def run(args: argparse.Namespace) -> int:
     from cnoid_control.runtime.config import RobotParameters
     from cnoid_control.runtime.defaults import make_robot
 
-    path = find_model(args.model)
+    robot = RobotParameters(
+        model=FileName(find_model(args.model)),
+        arguments=dict(model_arguments(args.arguments)),
+        base=args.base,
+    )
     with _warnings_collected() as warnings:
-        body = make_robot(RobotParameters(model=FileName(path)), Path())
+        body = make_robot(robot, Path())
         if args.draw:
             _draw(body, args.draw)
     known = body.description.warnings

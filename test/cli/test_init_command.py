@@ -100,6 +100,18 @@ def test_a_urdf_robot(here: Path, capsys):
     assert main(['run', str(folder / f'{name}.yaml'), '--duration', '0.1']) == 0
 
 
+def test_files_are_clean(here: Path):
+    """They pass the package's own linter, with a fixed base and with a floating one."""
+    for model in ('arm.urdf', 'sr1.urdf'):
+        assert main(['init', model]) == 0
+    words = [sys.executable, '-m', 'ruff', 'check', '--select', 'E,F,W,D,Q', '--config']
+    options = ['line-length = 99', "lint.flake8-quotes.inline-quotes = 'single'"]
+    options += ["lint.pydocstyle.convention = 'google'"]
+    words += [part for option in options for part in ('--config', option)][1:]
+    result = subprocess.run([*words, '.'], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_an_mjcf_robot(here: Path):
     """Physics runs the file as it is; the URDF beside is for ros2_control."""
     pytest.importorskip('mujoco')
@@ -147,6 +159,23 @@ def test_what_the_model_does_not_say_is_asked_for(here: Path, capsys):
     assert 'plug-in of the real robot' in head
     assert 'the posture' not in head
     assert 'please check' in capsys.readouterr().out
+
+
+def test_names_with_dots_and_robots_without_joints(here: Path):
+    """A dot is nesting to ROS, and an empty map is nothing; both robots run."""
+    pytest.importorskip('mujoco')
+    (here / 'dots.urdf.xacro').write_text(XACRO.replace('hinge', 'hinge.0'))
+    (here / 'stone.urdf').write_text(
+        '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+        '<collision><geometry><sphere radius="0.1"/></geometry></collision></link></robot>'
+    )
+    for name in ('dots.urdf.xacro', 'stone.urdf'):
+        assert main(['init', name]) == 0
+    config = load_config(here / 'dots/dots.yaml')
+    assert config.parameters.robot.posture == {'hinge.0': 0.5}
+    run_tests(here / 'dots')
+    assert main(['run', 'stone/stone.yaml', '--duration', '0.1']) == 0
 
 
 def test_nothing_is_overwritten(here: Path, capsys):

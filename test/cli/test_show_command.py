@@ -137,3 +137,23 @@ def test_an_unknown_model_is_refused(capsys):
     """With what was looked for."""
     assert main(['show', 'nobody']) == 1
     assert "no model 'nobody'" in capsys.readouterr().err
+
+
+def test_a_xacro_model_with_its_arguments(tmp_path, capsys):
+    """Arguments and base are used, and the command interfaces of its tags are shown."""
+    model = tmp_path / 'lever.urdf.xacro'
+    model.write_text(
+        '<robot name="lever" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:arg name="mass" default="1"/><link name="foot"/>'
+        '<link name="bar"><inertial><mass value="$(arg mass)"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="hinge" type="revolute"><parent link="foot"/><child link="bar"/>'
+        '<limit lower="-1" upper="1" effort="5" velocity="1"/></joint>'
+        '<ros2_control name="a" type="system"><joint name="hinge">'
+        '<command_interface name="velocity"/></joint></ros2_control></robot>'
+    )
+    words = ['show', str(model), '--argument', 'mass=2.5', '--base', 'fixed', '--json']
+    assert main(words) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts['mass'], facts['base']) == (2.5, 'fixed')
+    assert facts['joints'][0]['commanded_by'] == ['velocity']
