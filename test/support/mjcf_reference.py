@@ -86,7 +86,9 @@ class MujocoReference:
         center = model.body_mass[ids] @ data.xipos[ids] / model.body_mass[ids].sum()
         np.testing.assert_allclose(body.calc_center_of_mass(), center, atol=TOLERANCE)
         jacobian, turning = np.zeros((3, model.nv)), np.zeros((3, model.nv))
-        columns = [self._column(joint.joint_name) for joint in body.joints]
+        columns = np.zeros((0, model.nv))
+        if body.joints:
+            columns = np.array([self._column(joint.joint_name) for joint in body.joints])
         for link in body.links:
             if PART_OF in link.description.info:
                 continue
@@ -99,8 +101,8 @@ class MujocoReference:
             np.testing.assert_allclose(link.v, twist[3:], atol=TOLERANCE)
             mujoco.mj_jacBody(model, data, jacobian, turning, index)
             mine = calc_link_jacobian(link)[:, : body.num_joints]
-            np.testing.assert_allclose(mine[:3], jacobian @ np.array(columns).T, atol=TOLERANCE)
-            np.testing.assert_allclose(mine[3:], turning @ np.array(columns).T, atol=TOLERANCE)
+            np.testing.assert_allclose(mine[:3], jacobian @ columns.T, atol=TOLERANCE)
+            np.testing.assert_allclose(mine[3:], turning @ columns.T, atol=TOLERANCE)
 
     def _column(self, joint: str) -> np.ndarray:
         """Velocities of MuJoCo's model when a joint moves, and with it those that mimic it."""

@@ -276,7 +276,8 @@ class _Reader:
             if bool(follower.actuation_mode) and not leader.actuation_mode and factor:
                 follower, leader = leader, follower
                 offset, factor = -offset / factor, 1.0 / factor
-            tied = follower.mimic or leader.mimic or follower.actuation_mode
+            chain = _leaders(leader, of_joint)
+            tied = follower.mimic or follower.actuation_mode or follower in chain
             if any(higher) or not factor or tied:
                 self._warnings.append(
                     f'joints {follower.joint_name!r} and {leader.joint_name!r} are tied to each '
@@ -285,6 +286,16 @@ class _Reader:
                 continue
             follower.mimic = Mimic(leader.joint_name, factor, offset)
             follower.u_lower, follower.u_upper = -np.inf, np.inf
+        for link in of_joint.values():
+            # A joint that is followed and follows another one hands that on.
+            while link.mimic is not None and of_joint[link.mimic.joint].mimic is not None:
+                above = of_joint[link.mimic.joint].mimic
+                assert above is not None  # As the loop says.
+                link.mimic = Mimic(
+                    above.joint,
+                    link.mimic.multiplier * above.multiplier,
+                    link.mimic.multiplier * above.offset + link.mimic.offset,
+                )
 
     def _warn_of_forces(self, bodies: np.ndarray) -> None:
         """Say which of the file's forces and constraints only the physics has."""
@@ -333,6 +344,14 @@ class _Reader:
             )
         first.joint_type = root
         description.base_reason = f'{robot.reason}, but it was to be {root.value}'
+
+
+def _leaders(link: LinkDescription, of_joint: dict[str, LinkDescription]) -> list[LinkDescription]:
+    """The link, the one whose joint its joint follows, and so on."""
+    chain = [link]
+    while chain[-1].mimic is not None:
+        chain.append(of_joint[chain[-1].mimic.joint])
+    return chain
 
 
 def own_key(names: Sequence[str]) -> int:

@@ -82,10 +82,8 @@ class MjcfWorld:
         self._set_options()
 
     def _has_ground(self) -> bool:
-        return any(
-            geom.type in GROUNDS and (geom.contype or geom.conaffinity)
-            for geom in self.spec.worldbody.geoms
-        )
+        # One that collides with nothing by itself may do so in contact pairs.
+        return any(geom.type in GROUNDS for geom in self.spec.worldbody.geoms)
 
     def _set_options(self) -> None:
         option, parameters = self.spec.option, self._parameters

@@ -266,6 +266,37 @@ def test_driven_joint_leads_whatever_the_equality_says(tmp_path):
     assert body.joint('a').description.mimic is None
 
 
+def test_chain_of_equalities_has_one_leader(tmp_path):
+    """A joint that follows a follower follows its leader; a circle is left to the physics."""
+    chain = """<joint joint1="c" joint2="b" polycoef=".3 2 0 0 0"/>
+    <joint joint1="b" joint2="a" polycoef=".2 -.5 0 0 0"/>
+    <joint joint1="a" joint2="c" polycoef="0 1 0 0 0"/>"""
+    text = (
+        equality(chain)
+        .replace('<motor joint="a"/>', '')
+        .replace(
+            '</body>\n      </body>',
+            '<body name="three"><joint name="c" axis="1 0 0"/><geom size=".1" mass="1"/></body>'
+            '</body></body>',
+        )
+    )
+    body = load(tmp_path, text)
+    assert body.joint_names == ['a']
+    mimic = body.joint('c').description.mimic
+    assert (mimic.joint, mimic.multiplier) == ('a', -1.0)
+    assert mimic.offset == pytest.approx(0.3 + 2 * 0.2)
+    assert any('physics only' in warning for warning in body.description.warnings)
+    MujocoReference(body).check(np.random.default_rng(0))
+
+
+def test_single_floating_body_is_a_robot(tmp_path):
+    """A drone has no joints; its base is all that moves."""
+    text = '<mujoco><worldbody><body name="drone"><freejoint/><geom size=".1"/></body></worldbody>'
+    body = load(tmp_path, f'{text}</mujoco>')
+    assert (body.num_links, body.num_joints) == (1, 0)
+    MujocoReference(body).check(np.random.default_rng(0))
+
+
 def test_other_equalities_are_left_to_the_physics(tmp_path):
     """A curved relation is no mimic, and that is said."""
     body = load(tmp_path, equality('<joint joint1="b" joint2="a" polycoef="0 1 2 0 0"/>'))
