@@ -25,6 +25,7 @@ CONTROLLERS: list[str] = [
     'pd = cnoid_control.controllers.pd:PDController',
     'pendulum = cnoid_control.controllers.samples.pendulum:PendulumController',
     'pick_and_place = cnoid_control.controllers.samples.pick_and_place:PickAndPlaceController',
+    'policy = cnoid_control.controllers.policy.controller:PolicyController',
     'sequence = cnoid_control.controllers.composition.sequence:SequenceController',
     'spring = cnoid_control.controllers.samples.spring:SpringController',
     'sr1_minimum = cnoid_control.controllers.sr1.minimum:SR1MinimumController',
@@ -106,6 +107,7 @@ TEST = [
     'scipy>=1.10',
     'qpsolvers>=4.0',
     'quadprog>=0.1.11',
+    'onnx>=1.15',
 ]
 
 EXTRAS = {
@@ -113,6 +115,7 @@ EXTRAS = {
     'sim': ['mujoco>=3.6,!=4.0.0'],
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
+    'policy': ['onnxruntime>=1.17'],
     'viewer': ['viser>=0.2'],
     # Others' programs that the performance table compares with, where they are installed.
     'bench': ['pin-pink>=3.0', 'quadprog>=0.1.11', 'klampt>=0.10'],

@@ -147,7 +147,7 @@ def install_package(ros: str) -> None:
     )
     if not succeeds(str(PYTHON), check):
         run('installing pip', [*pip, '--upgrade', 'pip>=24', 'setuptools>=71,<80'])
-    extras = 'sim,ros,dev' if ros == 'wheels' else 'sim,dev'
+    extras = 'sim,policy,ros,dev' if ros == 'wheels' else 'sim,policy,dev'
     label = 'installing the package and all it needs (a few minutes the first time)'
     run(label, [*pip, '--no-build-isolation', '--editable', f'{ROOT}[{extras}]'])
     shutil.rmtree(PIP_CACHE, ignore_errors=True)

@@ -36,6 +36,28 @@ def cached_model(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
+def find_policy(name: str | Path) -> Path:
+    """Path of a policy: a file, or one that `cnoid_control get` has put into the cache.
+
+    Raises:
+        CnoidControlError: there is no such policy; the message says where it was looked for.
+    """
+    text = str(name)
+    if Path(text).is_file():
+        return Path(text)
+    known = [item for item, entry in ITEMS.items() if entry.kind == 'policy']
+    if text in known:
+        cached = cached_model(text)
+        if cached is None:
+            raise CnoidControlError(
+                f'policy {text!r} is not in the cache yet: run `cnoid_control get {text}`'
+            )
+        return cached
+    raise CnoidControlError(
+        f'no policy file {text!r}, and none of that name can be had: {", ".join(known)}'
+    )
+
+
 def find_model(name: str | Path, folder: Path | None = None) -> str:
     """Path, or `package://` address, of a robot model.
 

@@ -68,6 +68,12 @@ HOLOSOMA = Wheel(
     '1c007c27dbf130c04533af6052649d88da32eaa9b54e69c6d39009e979a2312f',
     45117356,
 )
+HOLOSOMA_INFERENCE = Wheel(
+    'holosoma-inference',
+    '0.1.3',
+    '3c11fd4595bc82921d4c44f77357667828761548c1ce74782ea77937b2ab0ef7',
+    8548626,
+)
 EXAMPLE_ROBOT_DATA = Wheel(
     'example-robot-data',
     '6.0.0',
@@ -242,6 +248,11 @@ def _holosoma(name: str, robot: str, suffix: str, size: int) -> Item:
     return Item(name, HOLOSOMA, f'{path}/{robot}_29dof.{suffix}', (path,), APACHE, size)
 
 
+def _policy(name: str, folder: str, file: str, size: int) -> Item:
+    path = f'holosoma_inference/models/{folder}'
+    return Item(name, HOLOSOMA_INFERENCE, f'{path}/{file}.onnx', (path,), APACHE, size, 'policy')
+
+
 def _example(name: str, folder: str, file: str) -> Item:
     licence, size, _ = EXAMPLE_FOLDERS[folder]
     folders = [f'{EXAMPLES}/{folder}']
@@ -269,6 +280,12 @@ def _items() -> list[Item]:
         _holosoma('g1_holosoma_urdf', 'g1', 'urdf', 66371642),
         _holosoma('t1', 't1', 'xml', 20078666),
         _holosoma('t1_urdf', 't1', 'urdf', 20078666),
+        _policy('g1_walk_ppo', 'loco/g1_29dof', 'ppo_g1_29dof', 1777853),
+        _policy('g1_walk_sac', 'loco/g1_29dof', 'fastsac_g1_29dof', 1777853),
+        _policy('t1_walk_ppo', 'loco/t1_29dof', 'ppo_t1_29dof', 1776613),
+        _policy('t1_walk_sac', 'loco/t1_29dof', 'fastsac_t1_29dof', 1776613),
+        _policy('g1_dance_ppo', 'wbt', 'ppo_g1_29dof_dancing', 5900956),
+        _policy('g1_dance_sac', 'wbt', 'fastsac_g1_29dof_dancing', 5900956),
         *examples,
     ]
 

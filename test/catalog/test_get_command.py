@@ -284,7 +284,8 @@ def test_the_table_is_consistent():
     assert len({item.file for item in examples}) == 69
     for name, item in table.ITEMS.items():
         assert name.isidentifier(), name
-        assert item.format in ('URDF', 'MJCF')
+        formats = {'robot': ('URDF', 'MJCF'), 'policy': ('ONNX',)}
+        assert item.format in formats[item.kind]
         assert item.kind in models.FOLDERS
         assert any(item.file.startswith(f'{folder}/') for folder in item.folders)
         assert item.size > 0

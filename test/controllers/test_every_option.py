@@ -6,13 +6,16 @@ import copy
 import dataclasses
 import functools
 import io
+import tempfile
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from networks import linear
 
 from cnoid_control.body import Body
 from cnoid_control.body.devices import Light
@@ -50,6 +53,10 @@ class Case:
 
 
 GAINS = {'kp', 'ki', 'kd'}
+# A network that is there when the options are listed.
+POLICY = linear(
+    Path(tempfile.mkdtemp()) / 'policy.onnx', np.full((len(ARM), len(ARM) + 3), 0.1), np.zeros(7)
+)
 COMPOSED = {'actuators': 'controller'}
 SIDES = {
     'left_wheel_names': ['left_track'],
@@ -108,6 +115,40 @@ CASES = {
         {'fingers': ['left_finger'], 'pick': [0.45, 0.1, 0.1], 'place': [0.1, -0.45, 0.24]},
         set(),
         {'open': 0.03, 'tool': [0.0, 0.0, 0.1]},
+    ),
+    'policy': Case(
+        'policy',
+        'pd',
+        {
+            'file': str(POLICY),
+            'joints': ARM,
+            'observations': ['joint_position', 'velocity_command'],
+            'terms': {'velocity_command': {'scale': 2.0}},
+            'action': {'scale': 0.5, 'scale_of': {'joint1': 0.3}, 'offset': {'joint2': 0.1}},
+            'velocity': {'script': {'go': {'velocity': [0.3, 0.2, 0.1]}}},
+            'posture': {'joint3': 0.1},
+            'period': 0.01,
+            'kp': 50.0,
+            'kd': 5.0,
+            'kp_of': {'joint1': 20.0},
+            'kd_of': {'joint1': 2.0},
+        },
+        {'kp', 'kd', 'kp_of', 'kd_of', 'kp_of.joint1', 'kd_of.joint1'}
+        | {'action.scale', 'action.scale_of', 'action.scale_of.joint1', 'action.offset'}
+        | {'action.offset.joint2', 'action.clip', 'velocity.timeout', 'velocity.lower'}
+        | {'velocity.upper', 'velocity.script', 'velocity.script.go.time'}
+        | {'velocity.script.go.velocity'},
+        {
+            'kp_of': {'joint2': 7.0},
+            'kd_of': {'joint2': 7.0},
+            'action.scale_of': {'joint2': 0.7},
+            'action.offset': {'joint3': 0.7},
+            'action.clip': [-0.1, 0.1],
+            'velocity.lower': [-0.1, -0.1, -0.1],
+            'velocity.upper': [0.1, 0.1, 0.1],
+            'velocity.script': {'stop': {'time': 0.0, 'velocity': [0.1, 0.0, 0.0]}},
+            'velocity.script.go.time': 9.0,
+        },
     ),
     'pendulum': Case('pendulum', 'pendulum', {}, {'kp', 'kd', 'goal'}),
     'spring': Case('spring', 'spring', {}, {'stiffness', 'damping'}),
@@ -345,7 +386,7 @@ def another(kind: Any, value: Any, info: ParameterInfo) -> Any:
             return 2.0
         tried = value + 1 if kind is int else 0.25 * value + 0.03
         return tried if info.minimum <= tried <= info.maximum else 0.5 * value
-    if isinstance(value, str):
+    if isinstance(value, (str, Path)):
         return f'{value}other'
     if isinstance(value, list):
         return [2.0 * one for one in value] if value and not isinstance(value[0], str) else ['x']

@@ -1,0 +1,476 @@
+"""A neural network commands joints: observations in; positions, velocities or efforts out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.body import StateFlag
+from cnoid_control.catalog import find_policy
+from cnoid_control.controllers.policy.metadata import Metadata, read_metadata
+from cnoid_control.controllers.policy.network import Network, PolicyError
+from cnoid_control.controllers.policy.observation import Observation
+from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters
+from cnoid_control.controllers.policy.velocity_command import VelocityCommand, VelocityParameters
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.interpolation import smoothstep
+from cnoid_control.parameters import FileName, ParameterError, not_allowed, parameter
+from cnoid_control.plugin import ControllerIO, SimpleController
+
+# Share of a period by which the policy's period may differ from a whole number of ticks.
+PERIOD_TOLERANCE = 1e-6
+
+
+@dataclass
+class ActionParameters:
+    """What the network's output means."""
+
+    output: str = parameter(
+        '', 'output with the action; the first one where empty', read_only=True
+    )
+    kind: str = parameter(
+        'position',
+        'position: target = offset + scale * action; position_residual: target = present position '
+        '+ scale * action; velocity, effort: offset + scale * action',
+        choices=('position', 'position_residual', 'velocity', 'effort'),
+        read_only=True,
+    )
+    scale: float | list[float] = parameter(
+        1.0, "factor, for all or one per joint; the policy's own where it says one"
+    )
+    scale_of: dict[str, float] = parameter({}, 'scale of a joint, by name')
+    offset: dict[str, float] = parameter(
+        {}, 'offset by joint name; of positions the default posture where empty', unit='rad or m'
+    )
+    clip: list[float] = parameter([], 'least and largest action')
+
+
+@dataclass
+class GaitParameters:
+    """Phases for the terms `sin_phase` and `cos_phase`."""
+
+    steps: float = parameter(50.0, 'inferences in one cycle', minimum=1.0, read_only=True)
+    offsets: list[float] = parameter(
+        [0.0, np.pi], 'phases at the start', unit='rad', read_only=True
+    )
+    standing: list[float] = parameter(
+        [np.pi, np.pi],
+        'phases while the command is zero; empty where they go on',
+        unit='rad',
+        read_only=True,
+    )
+
+
+@dataclass
+class PolicyParameters:
+    """Options of PolicyController. What the policy's file says need not be given."""
+
+    file: FileName = parameter(
+        description='the ONNX file, or the name of one in the cache', read_only=True
+    )
+    metadata: Path = parameter(
+        Path(), "Unitree's deploy.yaml beside it; none where empty", read_only=True
+    )
+    joints: list[str] = parameter(
+        [], "joints of the network, in its order; the policy's own where empty", read_only=True
+    )
+    observations: list[str] = parameter(
+        [], "terms of the observation, in order; the policy's own where empty", read_only=True
+    )
+    terms: dict[str, TermParameters] = parameter({}, 'options of terms by name', read_only=True)
+    history_order: str = parameter(
+        'oldest_first',
+        'order in a history',
+        choices=('oldest_first', 'newest_first'),
+        read_only=True,
+    )
+    history_of: str = parameter(
+        'term',
+        'whether each term has its history, or the whole observation',
+        choices=('term', 'whole'),
+        read_only=True,
+    )
+    inputs: dict[str, str] = parameter(
+        {},
+        "other inputs of the network by name: a term, or 'state:OUTPUT' for what an output said "
+        'last',
+        read_only=True,
+    )
+    action: ActionParameters = field(default_factory=ActionParameters)
+    gait: GaitParameters = field(default_factory=GaitParameters)
+    velocity: VelocityParameters = field(default_factory=VelocityParameters)
+    posture: dict[str, float] = parameter(
+        {},
+        "default posture by joint name; the policy's own, else the initial one",
+        unit='rad or m',
+        read_only=True,
+    )
+    period: float = parameter(
+        0.02,
+        "time between two inferences; the policy's own where it says one",
+        unit='s',
+        minimum=1e-4,
+        read_only=True,
+    )
+    actuators: str = parameter(
+        'controller',
+        "who follows position targets: PD here with effort commands, the hardware's own PID "
+        'actuators, or its position servos',
+        choices=('controller', 'hardware', 'servo'),
+        read_only=True,
+    )
+    kp: float = parameter(
+        -1.0,
+        "position gain of all joints; the policy's own, else the model's, where negative",
+        unit='N m/rad',
+    )
+    kd: float = parameter(
+        -1.0,
+        "velocity gain of all joints; the policy's own, else the model's, where negative",
+        unit='N m s/rad',
+    )
+    kp_of: dict[str, float] = parameter({}, 'kp of a joint, by name', minimum=0.0)
+    kd_of: dict[str, float] = parameter({}, 'kd of a joint, by name', minimum=0.0)
+    imu: str = parameter(
+        '', "device whose axes and rates are the base's; the root link where empty", read_only=True
+    )
+    approach_time: float = parameter(
+        0.0,
+        'time in which the robot goes to the default posture first',
+        unit='s',
+        minimum=0.0,
+        read_only=True,
+    )
+    no_delay: bool = parameter(
+        False,
+        'whether a command acts in the step in which it was computed, as in most training code',
+        read_only=True,
+    )
+    steps: int = parameter(
+        0, 'inferences after which the policy has finished; 0 for never', minimum=0, read_only=True
+    )
+
+
+class PolicyController(SimpleController):
+    """Calls the network once per period of the policy; its targets are followed in every tick.
+
+    Attributes:
+        network: the network.
+        observation: what it is told.
+        joints: ids of its joints, in its order.
+        q_target: what is followed now [rad] or [m], shape (num_joints,).
+        action: the last output, in the network's order.
+    """
+
+    Parameters = PolicyParameters
+
+    def initialize(self, io: ControllerIO) -> bool:
+        """Load the network and check every size and name before anything moves."""
+        self.io, self.body = io, io.body
+        try:
+            self._prepare(io.parameters)
+        except CnoidControlError as error:
+            print(error, file=io.os)
+            return False
+        return True
+
+    def _prepare(self, given: PolicyParameters) -> None:
+        io, body = self.io, self.body
+        self.network = Network(find_policy(given.file))
+        beside = Path(given.metadata)
+        self.known = read_metadata(
+            self.network.metadata, None if beside == Path() else beside, body.joint_names
+        )
+        self.joints = self._find_joints(given, self.known)
+        self._names = [body.joint(int(i)).joint_name for i in self.joints]
+        output = given.action.output or next(iter(self.network.outputs))
+        self.network.demand('output', output, self.network.outputs)
+        self._output = output
+        if self.network.outputs[output] != self.joints.size:
+            raise PolicyError(
+                f'output {output!r} of {self.network.file.name} has '
+                f'{self.network.outputs[output]} values, and the policy has {self.joints.size} '
+                f'joints: {", ".join(self._names)}'
+            )
+        self.default = body.q.copy()
+        for name, value in {**self.known.default, **given.posture}.items():
+            self.default[self._joint('posture', name)] = value
+        self._ticks = self._ticks_of(self.known.period or given.period)
+        self._enable(given)
+        self._situation = Situation(
+            io,
+            self.joints,
+            self.default,
+            given.imu,
+            action=np.zeros(self.joints.size),
+            outputs={name: np.zeros(size) for name, size in self.network.outputs.items()},
+            folder=io.folder,
+        )
+        self._gait = Gait(given.gait.steps, given.gait.offsets, given.gait.standing)
+        self._situation.phases = self._gait.phases
+        self._make_observation(given)
+        low, high = self._ranges()
+        self._command = VelocityCommand(io, given.velocity, low, high)
+        self._use(given)
+        self._reset()
+
+    def _find_joints(self, given: PolicyParameters, known: Metadata) -> np.ndarray:
+        names = given.joints or known.joints
+        if not names:
+            raise ParameterError(
+                'joints',
+                f'{self.network.file.name} does not name its joints: give them in its order; '
+                f'{choices(self.body.joint_names)}',
+            )
+        if len(set(names)) < len(names):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            raise not_allowed('joints', names, f'named twice: {", ".join(twice)}')
+        return np.array([self._joint('joints', name) for name in names])
+
+    def _joint(self, key: str, name: str) -> int:
+        if name not in self.body.joint_names:
+            raise not_allowed(f'{key}.{name}', name, choices(self.body.joint_names))
+        return self.body.joint_names.index(name)
+
+    def _ticks_of(self, period: float) -> int:
+        ticks = period / self.io.time_step
+        if abs(ticks - round(ticks)) > PERIOD_TOLERANCE * ticks or round(ticks) < 1:
+            raise not_allowed(
+                'period',
+                period,
+                f'it needs a whole number of ticks of {self.io.time_step:g} s: choose a rate that '
+                f'is a multiple of {1.0 / period:g} Hz',
+            )
+        return round(ticks)
+
+    def _enable(self, given: PolicyParameters) -> None:
+        io, kind = self.io, given.action.kind
+        mode = {
+            'velocity': StateFlag.JOINT_VELOCITY,
+            'effort': StateFlag.JOINT_EFFORT,
+        }.get(kind)
+        if mode is None:
+            mode = {
+                'controller': StateFlag.JOINT_EFFORT,
+                'hardware': StateFlag.JOINT_PID,
+                'servo': StateFlag.JOINT_DISPLACEMENT,
+            }[given.actuators]
+        io.no_delay_mode = given.no_delay
+        self._follows = kind.startswith('position') and given.actuators == 'controller'
+        self._mode = mode
+        for joint in self.body.joints:
+            # Joints that the policy does not know are held in the default posture.
+            joint.actuation_mode = mode
+            io.enable_io(joint)
+            io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT)
+            if self._follows:
+                io.enable_input(joint, StateFlag.JOINT_VELOCITY)
+        if mode in (StateFlag.JOINT_VELOCITY, StateFlag.JOINT_EFFORT) and not self._follows:
+            unknown = set(range(self.body.num_joints)) - set(self.joints.tolist())
+            if unknown:
+                listed = ', '.join(self.body.joint(i).joint_name for i in sorted(unknown))
+                raise PolicyError(
+                    f'the policy commands {kind} and does not know {listed}: only a policy of '
+                    'positions holds what it does not know'
+                )
+
+    def _make_observation(self, given: PolicyParameters) -> None:
+        names = given.observations or self.known.observations
+        if not names:
+            raise ParameterError(
+                'observations',
+                f'{self.network.file.name} does not say what it observes: list the terms in order',
+            )
+        terms = {**self.known.terms, **given.terms}
+        for name in given.terms:
+            if name not in names and name not in given.inputs.values():
+                raise not_allowed(f'terms.{name}', name, choices([*names, *given.inputs.values()]))
+        self.observation = Observation(
+            names,
+            terms,
+            self._situation,
+            given.history_order == 'newest_first',
+            given.history_of == 'whole',
+        )
+        self._others: dict[str, Observation] = {}
+        for name, source in given.inputs.items():
+            self.network.demand('input', name, self.network.inputs)
+            if source.startswith('state:'):
+                self.network.carry(name, source.removeprefix('state:'))
+                continue
+            other = Observation([source], terms, self._situation)
+            other.demand_size(self.network.inputs[name], f'input {name!r}')
+            self._others[name] = other
+        rest = [name for name in self.network.inputs if name not in given.inputs]
+        if len(rest) != 1:
+            raise ParameterError(
+                'inputs',
+                f'{self.network.file.name} has the inputs {", ".join(self.network.inputs)}: say '
+                'of all but the observation what they are',
+            )
+        self._input = rest[0]
+        self.observation.demand_size(self.network.inputs[self._input], f'input {self._input!r}')
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.known.lower:
+            return np.array(self.known.lower), np.array(self.known.upper)
+        return np.full(3, -np.inf), np.full(3, np.inf)
+
+    def _use(self, given: PolicyParameters) -> None:
+        """Take over the options that may change while it runs; nothing changes where one fails."""
+        size, body = self.joints.size, self.body
+        scale = given.action.scale
+        scales = np.full(size, scale) if isinstance(scale, (int, float)) else np.array(scale)
+        if scales.size != size:
+            raise not_allowed('action.scale', scale, f'it needs 1 or {size} values')
+        if self.known.action_scale and scale == 1.0:
+            scales = np.array([self.known.action_scale[name] for name in self._names])
+        for name, value in given.action.scale_of.items():
+            scales[self._place('action.scale_of', name)] = value
+        is_position = given.action.kind == 'position'
+        offsets = self.default[self.joints].copy() if is_position else np.zeros(size)
+        for name, value in {**self.known.action_offset, **given.action.offset}.items():
+            offsets[self._place('action.offset', name)] = value
+        clip = given.action.clip
+        if clip and (len(clip) != 2 or not clip[0] < clip[1]):
+            raise not_allowed('action.clip', clip, 'it needs a lower and an upper bound')
+        gains = [
+            self._gain(name, one, special, known)
+            for name, one, special, known in (
+                ('kp', given.kp, given.kp_of, self.known.kp),
+                ('kd', given.kd, given.kd_of, self.known.kd),
+            )
+        ]
+        self._command.use(given.velocity)
+        self._scales, self._offsets, self._clip = scales, offsets, clip
+        self._kp, self._kd = gains
+        self._kind = given.action.kind
+        if self._mode == StateFlag.JOINT_PID:
+            body.kp[:], body.kd[:] = gains
+
+    def _place(self, key: str, name: str) -> int:
+        if name not in self._names:
+            raise not_allowed(f'{key}.{name}', name, choices(self._names))
+        return self._names.index(name)
+
+    def _gain(
+        self, name: str, one: float, special: dict[str, float], known: dict[str, float]
+    ) -> np.ndarray:
+        """One gain of every joint of the body."""
+        body = self.body
+        if one >= 0.0:
+            gains = np.full(body.num_joints, float(one))
+        else:
+            gains = np.array([getattr(joint.description, name) for joint in body.joints])
+            for joint, value in known.items():
+                gains[self._joint(name, joint)] = value
+        for joint, value in special.items():
+            gains[self._joint(f'{name}_of', joint)] = value
+        missing = [body.joint(int(i)).joint_name for i in self.joints if gains[i] <= 0.0]
+        if name == 'kp' and missing and self._follows:
+            raise ParameterError(
+                'kp',
+                f'neither the policy nor the model has a gain for {", ".join(missing)}: give kp, '
+                'or kp_of by joint',
+            )
+        return gains
+
+    def update_parameters(self, old: PolicyParameters, new: PolicyParameters) -> None:
+        """Use other gains, scales and velocities at once; what defines the network stays."""
+        self._use(new)
+
+    def _reset(self) -> None:
+        self.network.reset()
+        self.observation.reset()
+        self._gait.reset()
+        self.action = np.zeros(self.joints.size)
+        self._situation.action = self.action
+        self._situation.time_step = 0
+        self._tick = 0
+        self.q_start = self.body.q.copy()
+        self.q_target = self.body.q.copy() if self._approach_ticks else self.default.copy()
+
+    @property
+    def _approach_ticks(self) -> int:
+        return round(self.io.parameters.approach_time / self.io.time_step)
+
+    def control(self) -> bool:
+        """Infer where the policy's period begins; follow the target."""
+        tick = self._tick - self._approach_ticks
+        self._tick += 1
+        self.observation.tick()
+        if tick < 0:
+            share = smoothstep(self._tick / self._approach_ticks)
+            self.q_target = self.q_start + share * (self.default - self.q_start)
+            if self._mode in (StateFlag.JOINT_VELOCITY, StateFlag.JOINT_EFFORT):
+                self._hold()
+                return True
+        elif tick % self._ticks == 0:
+            steps = self.io.parameters.steps
+            if steps and self._situation.time_step >= steps:
+                self._follow()
+                return False
+            self._infer(tick * self.io.time_step)
+        self._follow()
+        return True
+
+    def _infer(self, time: float) -> None:
+        """Call the network.
+
+        Raises:
+            PolicyError: its action is not finite.
+        """
+        situation = self._situation
+        situation.command = self._command.read(time)
+        if situation.time_step or not situation.command.any():
+            self._gait.advance(situation.command)
+        situation.phases = self._gait.phases
+        values: dict[str, Any] = {self._input: self.observation.refresh()}
+        for name, other in self._others.items():
+            values[name] = other.refresh()
+        outputs = self.network(**values)
+        action = outputs[self._output]
+        if not np.isfinite(action).all():
+            names = [self._names[i] for i in np.flatnonzero(~np.isfinite(action))]
+            raise PolicyError(f'the action of {", ".join(names)} is not finite')
+        if self._clip:
+            action = np.clip(action, self._clip[0], self._clip[1])
+        situation.outputs = outputs
+        situation.action = self.action = action
+        situation.time_step += 1
+        command = self._offsets + self._scales * action
+        if self._kind == 'position':
+            self.q_target[self.joints] = command
+        elif self._kind == 'position_residual':
+            self.q_target[self.joints] = self.body.q[self.joints] + command
+        else:
+            self._direct = command
+        self.io.log('policy_action', action)
+        self.io.log('policy_command', situation.command)
+
+    def _hold(self) -> None:
+        """Go to the posture before a policy of velocities or efforts begins."""
+        body = self.body
+        if self._mode == StateFlag.JOINT_EFFORT:
+            body.u[:] = self._kp * (self.q_target - body.q) - self._kd * body.dq
+        else:
+            body.dq_target[:] = (self.q_target - body.q) / max(
+                self.io.parameters.approach_time, self.io.time_step
+            )
+        body.q_target[:] = self.q_target
+
+    def _follow(self) -> None:
+        body = self.body
+        body.q_target[:] = self.q_target
+        if self._kind == 'velocity':
+            body.dq_target[self.joints] = self._direct
+        elif self._kind == 'effort':
+            body.u[self.joints] = self._direct
+        elif self._follows:
+            body.u[:] = self._kp * (self.q_target - body.q) - self._kd * body.dq
+        elif self._mode == StateFlag.JOINT_PID:
+            body.dq_target[:] = 0.0
+            body.u[:] = 0.0

@@ -1,0 +1,167 @@
+"""The observation vector: terms one after the other, with scale, clip and history."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control.controllers.policy.network import PolicyError
+from cnoid_control.controllers.policy.terms import Read, Situation, TermParameters, make_term
+from cnoid_control.parameters import not_allowed
+
+
+@dataclass
+class Term:
+    """One term of an observation.
+
+    Attributes:
+        name: its name in the configuration.
+        read: computes it.
+        size: number of its values in one period.
+        scale: factors, shape (size,).
+        clip: least and largest value before the scale.
+        history: its values of the last periods, the newest last, shape (history, size).
+        late: its values of the last ticks, the oldest first, where it is delayed.
+    """
+
+    name: str
+    read: Read
+    size: int
+    scale: np.ndarray
+    clip: tuple[float, float] | None
+    history: np.ndarray
+    late: deque[np.ndarray] | None = None
+
+    @property
+    def length(self) -> int:
+        """Number of its values in the observation."""
+        return self.history.size
+
+    def refresh(self, fill: bool) -> None:
+        """Compute it, and forget its oldest values; all of them become the new ones in `fill`."""
+        value = self.read() if self.late is None else self.late[0]
+        if self.clip is not None:
+            value = np.clip(value, *self.clip)
+        if fill:
+            self.history[:] = value * self.scale
+            return
+        self.history[:-1] = self.history[1:]
+        self.history[-1] = value * self.scale
+
+
+class Observation:
+    """Terms in order, as one vector.
+
+    Attributes:
+        terms: the terms.
+        vector: the observation of the last refresh.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        given: Mapping[str, TermParameters],
+        situation: Situation,
+        newest_first: bool = False,
+        interleaved: bool = False,
+    ) -> None:
+        """Make the terms; each enables what it reads.
+
+        Args:
+            names: the terms in order.
+            given: their options by name.
+            situation: what they are computed from.
+            newest_first: whether the newest values of a history come first.
+            interleaved: whether the history is of the whole observation, period by period, not of
+                each term.
+
+        Raises:
+            PolicyError: a term does not exist or cannot be had.
+            ParameterError: an option of a term does not fit.
+        """
+        self._newest_first = newest_first
+        self._interleaved = interleaved
+        self._is_new = True
+        self.terms = [_make(name, given.get(name, TermParameters()), situation) for name in names]
+        if interleaved and len({len(term.history) for term in self.terms}) > 1:
+            lengths = {term.name: len(term.history) for term in self.terms}
+            raise not_allowed('terms', lengths, 'a whole history needs the same length everywhere')
+        self._delayed = [term for term in self.terms if term.late is not None]
+        self.vector = np.zeros(self.size)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return sum(term.length for term in self.terms)
+
+    def reset(self) -> None:
+        """Begin a new history with the next refresh."""
+        self._is_new = True
+        for term in self._delayed:
+            assert term.late is not None
+            term.late.clear()
+
+    def tick(self) -> None:
+        """Keep the values of delayed terms; to be called in every tick, before `refresh`."""
+        for term in self._delayed:
+            assert term.late is not None
+            value = np.array(term.read(), dtype=float)
+            # What is older than the first tick is as it was then.
+            term.late.extend([value] * ((term.late.maxlen or 1) if not term.late else 1))
+
+    def refresh(self) -> np.ndarray:
+        """Compute all terms; the vector."""
+        for term in self.terms:
+            term.refresh(self._is_new)
+        self._is_new = False
+        if self._interleaved:
+            whole = np.hstack([term.history for term in self.terms])
+            self.vector[:] = (whole[::-1] if self._newest_first else whole).reshape(-1)
+            return self.vector
+        start = 0
+        for term in self.terms:
+            history = term.history[::-1] if self._newest_first else term.history
+            self.vector[start : start + term.length] = history.reshape(-1)
+            start += term.length
+        return self.vector
+
+    def layout(self) -> list[tuple[str, int, int]]:
+        """Name, first index and number of values of each term; of a period where interleaved."""
+        rows = []
+        start = 0
+        for term in self.terms:
+            length = term.size if self._interleaved else term.length
+            rows.append((term.name, start, length))
+            start += length
+        return rows
+
+    def demand_size(self, wanted: int, what: str) -> None:
+        """Raise PolicyError where the observation has another size than an input."""
+        if self.size != wanted:
+            listed = ', '.join(f'{term.name} {term.length}' for term in self.terms)
+            raise PolicyError(
+                f'{what} wants {wanted} values, and the observation has {self.size}: {listed}'
+            )
+
+
+def _make(name: str, given: TermParameters, situation: Situation) -> Term:
+    read = make_term(name, situation, given)
+    size = len(np.atleast_1d(read()))
+    key = f'terms.{name}'
+    scale = (
+        np.broadcast_to(np.asarray(given.scale, dtype=float), (size,)).copy()
+        if isinstance(given.scale, (int, float))
+        else np.array(given.scale, dtype=float)
+    )
+    if scale.size != size:
+        raise not_allowed(f'{key}.scale', given.scale, f'it needs 1 or {size} values')
+    clip = None
+    if given.clip:
+        if len(given.clip) != 2 or not given.clip[0] < given.clip[1]:
+            raise not_allowed(f'{key}.clip', given.clip, 'it needs a lower and an upper bound')
+        clip = (given.clip[0], given.clip[1])
+    late: deque[np.ndarray] | None = deque(maxlen=given.delay + 1) if given.delay else None
+    return Term(name, read, size, scale, clip, np.zeros((given.history, size)), late)

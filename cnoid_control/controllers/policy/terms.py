@@ -1,0 +1,290 @@
+"""Observation terms: what a policy can be told, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.controllers.policy.network import PolicyError
+from cnoid_control.controllers.sensor_reading import find_device
+from cnoid_control.exceptions import choices
+from cnoid_control.parameters import PluginName, parameter
+from cnoid_control.plugin import ControllerIO
+from cnoid_control.plugin.mailbox import Mailbox, Value
+
+# Computes the present value of a term.
+Read = Callable[[], np.ndarray]
+
+DOWN = np.array([0.0, 0.0, -1.0])
+
+
+@dataclass
+class TermParameters:
+    """How one term is observed."""
+
+    source: PluginName = parameter(
+        '',
+        "kind of term; the term's own name where empty; also 'device:NAME.FIELD', 'mailbox:NAME', "
+        "'output:NAME' of the network, 'file.py:function'",
+        read_only=True,
+    )
+    scale: float | list[float] = parameter(
+        1.0, 'factor, for all values or one per value', read_only=True
+    )
+    clip: list[float] = parameter([], 'least and largest value, before the scale', read_only=True)
+    history: int = parameter(1, 'values of so many periods', minimum=1, read_only=True)
+    delay: int = parameter(
+        0, 'age of the value, in ticks of the loop', minimum=0, maximum=1000, read_only=True
+    )
+    joints: list[str] = parameter(
+        [], "joints of a joint term, in this order; the policy's where empty", read_only=True
+    )
+    value: list[float] = parameter([], "values of a term 'constant'", read_only=True)
+
+
+@dataclass
+class Situation:
+    """What terms are computed from; the controller refreshes it before each inference.
+
+    Attributes:
+        io: inputs and outputs of the controller.
+        joints: ids of the policy's joints, in the policy's order.
+        default: default displacements of all joints of the body [rad] or [m].
+        imu: device whose axes and rates are the base's; None for the root link itself.
+        action: last output of the network, in the policy's order.
+        command: velocity command: forward and to the left [m/s], turning left [rad/s].
+        phases: phases of a gait [rad].
+        time_step: number of the inference, from 0.
+        outputs: outputs of the last inference, by name.
+        folder: folder that 'file.py:function' starts from.
+    """
+
+    io: ControllerIO
+    joints: np.ndarray
+    default: np.ndarray
+    imu: str = ''
+    action: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    command: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    phases: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    time_step: int = 0
+    outputs: dict[str, np.ndarray] = field(default_factory=dict)
+    folder: Path = field(default_factory=Path)
+
+    @property
+    def body(self) -> Body:
+        """The controller's body."""
+        return self.io.body
+
+    def base_rotation(self) -> np.ndarray:
+        """Axes of the base (of the IMU, where one is named) in the world, shape (3, 3)."""
+        rotation = self.body.root_link.R
+        if not self.imu:
+            return rotation
+        device = find_device(self.body, self.imu)
+        link = device.link
+        assert link is not None
+        return link.R @ device.R_local
+
+    def base_velocity(self) -> np.ndarray:
+        """Velocity of the base's origin (of the IMU) in its own axes [m/s]."""
+        root = self.body.root_link
+        velocity = root.v
+        if self.imu:
+            device = find_device(self.body, self.imu)
+            assert device.link is not None
+            place = device.link.p + device.link.R @ device.p_local
+            velocity = root.v + np.cross(root.w, place - root.p)
+        return self.base_rotation().T @ velocity
+
+
+def _base_inputs(situation: Situation, flags: StateFlag) -> None:
+    situation.io.enable_input(situation.body.root_link, flags)
+
+
+def _linear_velocity(situation: Situation, given: TermParameters) -> Read:
+    _base_inputs(situation, StateFlag.LINK_POSITION | StateFlag.LINK_TWIST)
+    return situation.base_velocity
+
+
+def _angular_velocity(situation: Situation, given: TermParameters) -> Read:
+    if situation.imu:
+        device = find_device(situation.body, situation.imu)
+        if not hasattr(device, 'w'):
+            raise PolicyError(f'device {device.name!r} measures no angular velocity')
+        situation.io.enable_input(device)
+        return lambda: device.w
+    _base_inputs(situation, StateFlag.LINK_POSITION | StateFlag.LINK_TWIST)
+    return lambda: situation.base_rotation().T @ situation.body.root_link.w
+
+
+def _projected_gravity(situation: Situation, given: TermParameters) -> Read:
+    _base_inputs(situation, StateFlag.LINK_POSITION)
+    return lambda: situation.base_rotation().T @ DOWN
+
+
+def _quaternion(order: Sequence[int]) -> Callable[[Situation, TermParameters], Read]:
+    """Orientation of the base; `order` picks from w, x, y, z."""
+
+    def make(situation: Situation, given: TermParameters) -> Read:
+        import pinocchio as pin
+
+        _base_inputs(situation, StateFlag.LINK_POSITION)
+
+        def read() -> np.ndarray:
+            x, y, z, w = pin.Quaternion(situation.base_rotation()).coeffs()
+            return np.array([w, x, y, z])[list(order)]
+
+        return read
+
+    return make
+
+
+def _height(situation: Situation, given: TermParameters) -> Read:
+    _base_inputs(situation, StateFlag.LINK_POSITION)
+    return lambda: situation.body.root_link.p[2:]
+
+
+def _joint_ids(situation: Situation, given: TermParameters) -> np.ndarray:
+    if not given.joints:
+        return situation.joints
+    known = situation.body.joint_names
+    for name in given.joints:
+        if name not in known:
+            raise PolicyError(f'unknown joint {name!r}; {choices(known)}')
+    return np.array(situation.body.joint_ids(given.joints))
+
+
+def _joint_position(situation: Situation, given: TermParameters) -> Read:
+    ids, body = _joint_ids(situation, given), situation.body
+    default = situation.default[ids]
+    return lambda: body.q[ids] - default
+
+
+def _absolute_joint_position(situation: Situation, given: TermParameters) -> Read:
+    ids, body = _joint_ids(situation, given), situation.body
+    return lambda: body.q[ids]
+
+
+def _joint_velocity(situation: Situation, given: TermParameters) -> Read:
+    ids, body = _joint_ids(situation, given), situation.body
+    for index in ids:
+        situation.io.enable_input(body.joint(int(index)), StateFlag.JOINT_VELOCITY)
+    return lambda: body.dq[ids]
+
+
+def _constant(situation: Situation, given: TermParameters) -> Read:
+    if not given.value:
+        raise PolicyError("a term 'constant' needs a value")
+    value = np.array(given.value)
+    return lambda: value
+
+
+TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
+    'base_linear_velocity': _linear_velocity,
+    'base_angular_velocity': _angular_velocity,
+    'projected_gravity': _projected_gravity,
+    'quaternion_wxyz': _quaternion((0, 1, 2, 3)),
+    'quaternion_xyzw': _quaternion((1, 2, 3, 0)),
+    'height': _height,
+    'joint_position': _joint_position,
+    'absolute_joint_position': _absolute_joint_position,
+    'joint_velocity': _joint_velocity,
+    'last_action': lambda situation, given: lambda: situation.action,
+    'velocity_command': lambda situation, given: lambda: situation.command,
+    'linear_velocity_command': lambda situation, given: lambda: situation.command[:2],
+    'yaw_rate_command': lambda situation, given: lambda: situation.command[2:],
+    'sin_phase': lambda situation, given: lambda: np.sin(situation.phases),
+    'cos_phase': lambda situation, given: lambda: np.cos(situation.phases),
+    'time_step': lambda situation, given: lambda: np.array([float(situation.time_step)]),
+    'constant': _constant,
+}
+SOURCES = [*TERMS, 'device:NAME.FIELD', 'mailbox:NAME', 'output:NAME', 'file.py:function']
+
+
+def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
+    """What computes a term; enables what it reads.
+
+    Raises:
+        PolicyError: there is no such term, or it cannot be had from this robot.
+    """
+    source = given.source or name
+    kind, colon, rest = source.partition(':')
+    if source in TERMS:
+        return TERMS[source](situation, given)
+    if kind == 'device' and colon:
+        return _device(situation, rest)
+    if kind == 'mailbox' and colon:
+        return _mailbox(situation.io.mailbox(rest, Value))
+    if kind == 'output' and colon:
+        return lambda: situation.outputs[rest]
+    if colon:
+        return _function(situation, source)
+    raise PolicyError(f'unknown term {source!r}; {choices(SOURCES)}')
+
+
+def _device(situation: Situation, text: str) -> Read:
+    name, _, attribute = text.partition('.')
+    device = find_device(situation.body, name)
+    fields: tuple[str, ...] = getattr(device, 'measured_fields', ())
+    if attribute not in fields:
+        raise PolicyError(f'device {name!r} measures no {attribute!r}; {choices(fields)}')
+    situation.io.enable_input(device)
+    return lambda: np.ravel(getattr(device, attribute))
+
+
+def _mailbox(mailbox: Mailbox[Value]) -> Read:
+    value = np.zeros(1)
+
+    def read() -> np.ndarray:
+        message = mailbox.take_latest()
+        if message is not None:
+            value[0] = message.value
+        return value
+
+    return read
+
+
+def _function(situation: Situation, source: str) -> Read:
+    from cnoid_control.plugin.registry import find_object
+
+    function = find_object(source, situation.folder)
+    if not callable(function):
+        raise PolicyError(f'term {source!r} is no function')
+    return lambda: np.ravel(np.asarray(function(situation), dtype=float))
+
+
+class Gait:
+    """Phases that advance with each inference, and stand where no motion is commanded."""
+
+    def __init__(self, period: float, offsets: Sequence[float], standing: Sequence[float]) -> None:
+        """Begin at the offsets.
+
+        Args:
+            period: time of a cycle in inferences.
+            offsets: phases at the start [rad].
+            standing: phases while the command is zero [rad]; empty where they go on.
+        """
+        self._step = 2.0 * math.pi / period
+        self._offsets = np.array(offsets, dtype=float)
+        self._standing = np.array(standing, dtype=float)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again."""
+        self._count = 0
+        self.phases = self._offsets.copy()
+
+    def advance(self, command: np.ndarray) -> None:
+        """Go on by one inference."""
+        if self._standing.size and not command.any():
+            self._count = 0
+            self.phases = self._standing.copy()
+            return
+        self._count += 1
+        turned = self._offsets + self._count * self._step
+        self.phases = (turned + math.pi) % (2.0 * math.pi) - math.pi

@@ -1,0 +1,119 @@
+"""Velocity commands: from a mailbox, from a script, within ranges, and zero when they are old."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnoid_control.parameters import not_allowed, parameter
+from cnoid_control.plugin import ControllerIO
+from cnoid_control.plugin.mailbox import Twist
+
+
+@dataclass
+class ScriptStep:
+    """A velocity from a time on."""
+
+    time: float = parameter(0.0, 'when it begins', unit='s', minimum=0.0)
+    velocity: list[float] = parameter(
+        [0.0, 0.0, 0.0], 'forward, to the left [m/s], turning left [rad/s]'
+    )
+
+
+@dataclass
+class VelocityParameters:
+    """The `velocity` section of a policy."""
+
+    topic: str = parameter('cmd_vel', 'topic of geometry_msgs/TwistStamped', read_only=True)
+    timeout: float = parameter(
+        0.5, 'age from which on a command counts as zero', unit='s', minimum=0.0
+    )
+    lower: list[float] = parameter(
+        [], "least vx, vy [m/s] and yaw rate [rad/s]; the policy's own where empty"
+    )
+    upper: list[float] = parameter([], 'largest ones')
+    script: dict[str, ScriptStep] = parameter(
+        {}, 'velocities from a time on, by name, as long as no message has come'
+    )
+
+
+class VelocityCommand:
+    """The velocity that a policy is asked for.
+
+    Attributes:
+        clamped: number of messages or steps that were beyond the ranges.
+    """
+
+    def __init__(
+        self, io: ControllerIO, given: VelocityParameters, lower: np.ndarray, upper: np.ndarray
+    ) -> None:
+        """Open the mailbox.
+
+        Args:
+            io: inputs of the controller.
+            given: the options.
+            lower: least velocities of the policy, shape (3,).
+            upper: largest ones.
+        """
+        self.clamped = 0
+        self._io = io
+        self._mailbox = io.mailbox('cmd_vel', Twist, given.topic)
+        self._mailbox.validate = _check
+        self._policy_range = lower, upper
+        self._value = np.zeros(3)
+        self._since = -np.inf
+        self._has_message = False
+        self.use(given)
+
+    def use(self, given: VelocityParameters) -> None:
+        """Use other options.
+
+        Raises:
+            ParameterError: a range or a step has not three values.
+        """
+        bounds = [
+            _three(f'velocity.{name}', getattr(given, name), own)
+            for name, own in zip(('lower', 'upper'), self._policy_range, strict=True)
+        ]
+        steps = [
+            (step.time, _three(f'velocity.script.{name}.velocity', step.velocity, np.zeros(3)))
+            for name, step in given.script.items()
+        ]
+        self._lower, self._upper = bounds
+        self._steps = sorted(steps, key=lambda step: step[0])
+        self._timeout = given.timeout
+
+    def read(self, time: float) -> np.ndarray:
+        """Velocity for this period: forward and to the left [m/s], turning left [rad/s].
+
+        Args:
+            time: time since the policy has begun [s].
+        """
+        message = self._mailbox.take_latest()
+        if message is not None:
+            self._has_message = True
+            self._since = time
+            self._value = np.array([*message.linear[:2], message.angular[2]])
+        if self._has_message:
+            wanted = self._value if time - self._since <= self._timeout else np.zeros(3)
+        else:
+            begun = [velocity for start, velocity in self._steps if start <= time]
+            wanted = begun[-1] if begun else np.zeros(3)
+        clamped = np.clip(wanted, self._lower, self._upper)
+        if (clamped != wanted).any():
+            self.clamped += 1
+        return clamped
+
+
+def _check(message: Twist) -> None:
+    if not (np.isfinite(message.linear).all() and np.isfinite(message.angular).all()):
+        raise not_allowed('cmd_vel', [*message.linear, *message.angular], 'finite values expected')
+
+
+def _three(key: str, values: list[float], default: np.ndarray) -> np.ndarray:
+    if not values:
+        return default
+    if len(values) != 3:
+        raise not_allowed(key, values, 'it needs vx, vy and the yaw rate')
+    return np.array(values, dtype=float)
