@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from cnoid_control.body import Body
 
 MAX_CURVES = 8
+# What the columns of an array are called that has not one per joint; others are wrenches.
+PARTS = {
+    'root_q': ('x', 'y', 'z', 'qx', 'qy', 'qz', 'qw'),
+    'root_motion': ('vx', 'vy', 'vz', 'wx', 'wy', 'wz'),
+}
+WRENCH = ('fx', 'fy', 'fz', 'tx', 'ty', 'tz')
 # Arrays with one value per joint.
 JOINT_ARRAYS = ('q', 'dq', 'u', 'q_target', 'dq_target')
 
@@ -116,8 +123,14 @@ class Recording:
         """Angular velocity of the root [rad/s], shape (ticks, 3)."""
         return self['root_motion'][:, 3:]
 
+    def parts(self, name: str) -> Sequence[str]:
+        """What the columns of an array are called: joints, or parts of a pose or wrench."""
+        if name in JOINT_ARRAYS:
+            return self.joint_names
+        return PARTS.get(name, WRENCH) if name != 'time' else ('time',)
+
     def to_pandas(self) -> pandas.DataFrame:
-        """Table with the time as index and a column per value: `q.shoulder`, `root_q.2`.
+        """Table with the time as index and a column per value: `q.shoulder`, `root_q.z`.
 
         Raises:
             CnoidControlError: pandas is not installed.
@@ -131,9 +144,7 @@ class Recording:
             if name == 'time':
                 continue
             values = self[name]
-            by_joint = name in JOINT_ARRAYS
-            parts = self.joint_names if by_joint else [str(i) for i in range(values.shape[1])]
-            columns |= {f'{name}.{part}': values[:, i] for i, part in enumerate(parts)}
+            columns |= {f'{name}.{part}': values[:, i] for i, part in enumerate(self.parts(name))}
         return pandas.DataFrame(columns, index=pandas.Index(self.time, name='time'))
 
     def plot(self, *names: str, joints: list[str] | None = None) -> Figure:
@@ -156,10 +167,9 @@ class Recording:
         panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
         for name, axes in zip(names, panels, strict=True):
             values = self[name]
-            by_joint = name in JOINT_ARRAYS
-            for column in self._curves(joints) if by_joint else range(values.shape[1]):
-                label = self.joint_names[column] if by_joint else str(column)
-                axes.plot(self.time, values[:, column], label=label, linewidth=1.0)
+            parts = self.parts(name)
+            for column in self._curves(joints) if name in JOINT_ARRAYS else range(len(parts)):
+                axes.plot(self.time, values[:, column], label=parts[column], linewidth=1.0)
             axes.set_ylabel(name)
             axes.grid(True, alpha=0.3)
             if values.shape[1]:

@@ -23,8 +23,8 @@ def make_robots(
 ) -> dict[str, SimulatedRobot]:
     """Robots that share one MuJoCo simulation, by name.
 
-    Physics, floor and things are those of the first robot's configuration, with the changes. The
-    control period is the same for all.
+    Physics, floor and things are those of the first robot's configuration, with the changes,
+    which are put into the configuration of every robot. The control period is the same for all.
 
     Args:
         given: what `Simulation` takes as `robots`.
@@ -43,7 +43,8 @@ def make_robots(
     first = next(iter(loaded.values()))[0]
     values: dict[str, Any] = {key: first.values[key] for key in COMMON if key in first.values}
     values = merge({**values, 'hardware': first.values.get('hardware', {})}, changes)
-    common: dict[str, Any] = {key: changes[key] for key in COMMON if key in changes}
+    # What the world says counts for every robot in it.
+    common = dict(changes)
     configs: dict[str, RunConfig] = {}
     makers: dict[str, Maker | None] = {}
     for name, (config, maker) in loaded.items():
@@ -53,7 +54,7 @@ def make_robots(
                 f'robots.{name}.hardware.type',
                 f'{own.hardware_type!r} cannot be shared; robots in one world are in {PHYSICS!r}',
             )
-        if own.time_step != first.time_step and 'rate' not in common:
+        if own.time_step != first.time_step and 'rate' not in changes:
             raise ParameterError(
                 f'robots.{name}.rate',
                 f'{own.parameters.rate} Hz, and that of the first robot is '
