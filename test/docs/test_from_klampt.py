@@ -12,7 +12,7 @@ from cnoid_control.cli.main import main
 
 PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'from_klampt.md'
 # The names of the chapter: its API summary, its keys, its classes and its files.
-NAMES = """
+WORDS = """
 getController setPIDGains setRate setPIDCommand setVelocity setTorque setTorqueCommand
 remainingTime setMilestone addMilestone addMilestoneLinear setLinear appendLinear setCubic addCubic
 getCommandedConfig getCommandedVelocity getSensedConfig getSensedVelocity sensor SimRobotSensor
@@ -21,7 +21,7 @@ output advance signal t dt q dq qcmd dqcmd tcmd torquecmd TimedControllerSequenc
 ComposeController LinearController LambdaController StateMachineController
 TransitionStateMachineController trajectory_controller.py OperationalSpaceController.py
 roscontroller.py kP kI kD
-""".split()
+"""
 ARM = """<robot name="arm"><link name="world"/><link name="base"/>
 <joint name="fix" type="fixed"><parent link="world"/><child link="base"/></joint>
 {links}</robot>"""
@@ -48,7 +48,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', WORDS.split())
 def test_every_name_of_the_chapter_has_a_row(name: str) -> None:
     """In the first column of a table."""
     rows = [line.split('|')[1] for line in PAGE.read_text().splitlines() if line.startswith('| `')]
