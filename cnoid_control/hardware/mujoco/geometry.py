@@ -241,7 +241,8 @@ class GeometryBuilder:
             type=kinds[thing.shape],
             size=_padded([a * b for a, b in zip(thing.size, halves, strict=False)]),
             rgba=thing.color,
-            mass=thing.mass,
+            # MuJoCo's rays miss parts of turned bodies without mass; here any mass will do.
+            mass=thing.mass or 1.0,
             group=SEEN_GROUP,
             contype=bits,
             conaffinity=bits | ROBOT_BIT,

@@ -182,6 +182,9 @@ class _Scene:
             for link in body.links:
                 carrier = spec.worldbody.add_body(pos=link.p, quat=quaternion(link.R))
                 builder.add_shapes(carrier, link.description)
+        for geom in spec.geoms:
+            # MuJoCo's rays miss parts of what collides and has no mass.
+            geom.contype = geom.conaffinity = 0
         try:
             self._model: mujoco.MjModel = spec.compile()
         except ValueError as error:

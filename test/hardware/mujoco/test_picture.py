@@ -115,3 +115,22 @@ def test_the_default_view_looks_at_all_points_from_the_front_left():
     assert rows.min() > 0
     assert rows.max() < 300
     assert rows.max() - rows.min() > 200
+
+
+def test_a_turned_robot_is_drawn_whole():
+    """What collides is seen as what does not, whichever way it is turned."""
+    slope = np.array([0.35, 0.0, 0.94])
+    side = np.array([0.0, 1.0, 0.0])
+    slope /= np.linalg.norm(slope)
+    turn = np.column_stack([np.cross(side, slope), side, slope])
+    pictures = []
+    for collision in (True, False):
+        shape = Shape(Box((2.0, 1.0, 0.1)), color=(1.0, 0.0, 0.0, 1.0), collision=collision)
+        link = LinkDescription('plate', joint_type=JointType.FREE, shapes=[shape])
+        body = Body(BodyDescription('plate', [link]))
+        body.root_link.p, body.root_link.R = np.array([0.0, 0.0, 1.0]), turn
+        body.calc_forward_kinematics()
+        view = View(position=(4.0, -3.0, 3.0), target=(0.0, 0.0, 1.0), size=(120, 160))
+        pictures.append(draw([body], view))
+    assert red(pictures[1]).sum() > 500
+    np.testing.assert_array_equal(pictures[0], pictures[1])

@@ -21,6 +21,7 @@ from cnoid_control.body.description import (
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import ObjectParameters
+from cnoid_control.hardware.mujoco.renderer import SEEN_GROUPS, RayCaster
 
 Simulate = Callable[..., MujocoHardware]
 LEFT = np.array([0.0, 1.0, 0.0])
@@ -256,3 +257,24 @@ def test_object_on_a_conveyor_goes_at_belt_speed(
 
     assert carried(0.3) == pytest.approx(0.3, rel=0.02)
     assert carried(-0.2) == pytest.approx(-0.2, rel=0.02)
+
+
+def test_rays_hit_all_of_a_tilted_thing(simulate: Simulate) -> None:
+    """A range finder's bundle of rays sees a tilted thing that never moves as single rays do."""
+    import mujoco
+
+    body = make_conveyor(0.0)
+    bar = ObjectParameters(size=[1.0, 0.4, 0.2], position=[0.0, 0.0, 1.3], rpy=[0.35, 0.0, 0.0])
+    hardware = simulate(body, make_request(body, {}), objects={'bar': bar})
+    eye = np.array([-3.0, -2.0, 2.5])
+    rng = np.random.default_rng(0)
+    rays = np.array([0.0, 0.0, 1.3]) + rng.uniform(-0.6, 0.6, (1000, 3)) - eye
+    rays /= np.linalg.norm(rays, axis=1)[:, None]
+    caster = RayCaster(hardware.model, hardware.data, rays, body=0)
+    caster.cast(eye, np.eye(3), 0.0, 100.0)
+    for ray, distance in zip(rays, caster.distances, strict=True):
+        hit = np.zeros(1, dtype=np.int32)
+        alone = mujoco.mj_ray(
+            hardware.model, hardware.data, eye, ray, SEEN_GROUPS, 1, -1, hit, None
+        )
+        assert distance == pytest.approx(alone if alone >= 0.0 else np.inf)
