@@ -144,7 +144,7 @@ def _asked(body: Body, name: str) -> Iterator[str]:
     description = body.description
     place = f'in {name}.urdf'
     if not description.postures:
-        yield 'the posture: the model has none; it is 0 moved into the range of each joint'
+        yield 'the posture: the model has none; it is 0, or in the ranges, or so that it stands'
     where = place if not description.mjcf else "in the model, or by this file's `limits`"
     joints = [joint.description for joint in body.joints if joint.name]
     for what, missing in (

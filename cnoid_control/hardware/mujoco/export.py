@@ -21,6 +21,8 @@ IMU_PARTS = {
     'gyro': mujoco.mjtSensor.mjSENS_GYRO,
     'accel': mujoco.mjtSensor.mjSENS_ACCELEROMETER,
 }
+# Share by which a moment of inertia may be too large once it is rounded in a file.
+ROUNDING = 1e-5
 FORCE_PARTS = {'force': mujoco.mjtSensor.mjSENS_FORCE, 'torque': mujoco.mjtSensor.mjSENS_TORQUE}
 
 
@@ -72,6 +74,8 @@ def write_mjcf(body: Body, parameters: MujocoParameters, period: float, path: Pa
                 objtype=mujoco.mjtObj.mjOBJ_SITE,
                 objname=site.name,
             )
+    for link in spec.bodies:
+        _keep_triangle(link)
     mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
     qpos = np.array(mapping.model.qpos0)
     qpos[mapping.qpos] = [body.all_joints[slot].q for slot in mapping.slots]
@@ -84,3 +88,13 @@ def write_mjcf(body: Body, parameters: MujocoParameters, period: float, path: Pa
     except OSError as error:
         raise HardwareError(f'{path} cannot be written: {error.strerror or error}') from error
     return robot.elements.root_joint
+
+
+def _keep_triangle(link: mujoco.MjsBody) -> None:
+    """Keep moments of inertia within the triangle inequality when they are rounded in the file."""
+    moments = np.array(link.inertia)
+    largest = int(np.argmax(moments))
+    others = (moments.sum() - moments[largest]) * (1.0 - ROUNDING)
+    if moments[largest] > others:
+        moments[largest] = others
+        link.inertia = moments
