@@ -12,6 +12,7 @@ from cnoid_control.body import Body, Device
 from cnoid_control.exceptions import choices, describe
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware
+from cnoid_control.messages.devices import require_devices_of
 
 GROUP = 'cnoid_control.hardware'
 DEFAULT = 'mujoco'
@@ -88,7 +89,9 @@ def create_hardware(
 
     Raises:
         HardwareError: there is no such kind, or it cannot be made with these options.
+        ParameterError: a topic is for a device that the robot does not have.
     """
+    require_devices_of(devices or {}, body.devices)
     return hardware_kind(name).create(body, parameters, time_step, devices or {})
 
 

@@ -27,6 +27,7 @@ from cnoid_control.body.devices import (
 from cnoid_control.body.devices.base import Device
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import NUMBERS, MessageLayout, StampedNumbers, is_stamped
+from cnoid_control.parameters import unknown_option
 
 # A covariance whose first element is -1 says that there is no such estimate.
 NO_ESTIMATE = (-1.0, *8 * (0.0,))
@@ -250,6 +251,18 @@ def topic_keys(devices: Iterable[Device]) -> list[str]:
             keys.append(device.name)
             keys += [f'{device.name}/{stream.name}' for stream in kind.more]
     return keys
+
+
+def require_devices_of(topics: Iterable[str], devices: Iterable[Device]) -> None:
+    """Refuse topics of a configuration for devices that a robot does not have.
+
+    Raises:
+        ParameterError: there is one; the message names it and those that exist.
+    """
+    known = topic_keys(devices)
+    for key in topics:
+        if key not in known:
+            raise unknown_option(f'devices.{key}', known)
 
 
 # --- sensor_msgs/Image ------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from cnoid_control.hardware.registry import (
     hardware_names,
     observable_devices,
 )
+from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import make_robot
 
@@ -73,3 +74,13 @@ def test_a_broken_entry_point_is_named(install, value: str, reason: str) -> None
     install(value)
     with pytest.raises(HardwareError, match=reason):
         hardware_kind('mine')
+
+
+def test_a_topic_for_a_device_that_is_not_there_is_refused() -> None:
+    """On every hardware; the message names it and those that exist."""
+    config = load_config('sr1_pd')
+    body = make_robot(config.parameters.robot, config.folder)
+    parameters = hardware_kind('kinematic').parameters()
+    with pytest.raises(ParameterError, match=r'devices\.WaistIMUU: unknown option; .*WaistIMU'):
+        create_hardware('kinematic', body, parameters, 0.001, {'WaistIMUU': '/imu'})
+    create_hardware('kinematic', body, parameters, 0.001, {'LeftCamera': '/left/image'})

@@ -15,6 +15,7 @@ from cnoid_control.body import Body
 from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware, IORequest
+from cnoid_control.messages.devices import require_devices_of
 from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
@@ -124,6 +125,9 @@ class Ros2ControlHardware(Hardware):
             supervision: calls controller_manager.
             device_topics: topics of the devices by name.
             callbacks: what the owner wants to know and to be asked.
+
+        Raises:
+            ParameterError: a topic is for a device that the robot does not have.
         """
         self.body = body
         self.parameters = parameters
@@ -142,6 +146,7 @@ class Ros2ControlHardware(Hardware):
         self.joints = [joint for joint in body.joints if joint.name]
         self.topic = node.resolve_topic_name(parameters.joint_states)
         self.device_topics = device_topics or {}
+        require_devices_of(self.device_topics, body.devices)
         self.readers: tuple[TopicReader, ...] = ()
         self.resolved: ResolvedIO | None = None
         self.switch_hold = SwitchHold(body, time_step)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cnoid_control.body import Body, Device
-from cnoid_control.messages.devices import Stream, device_streams, kind_of, topic_keys
-from cnoid_control.parameters import not_allowed, unknown_option
+from cnoid_control.messages.devices import Stream, device_streams, kind_of, require_devices_of
+from cnoid_control.parameters import not_allowed
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
 from cnoid_control.ros.sim.controllers import (
     SimulatedController,
@@ -59,10 +59,7 @@ def served_devices(body: Body, topics: dict[str, str]) -> dict[str, Served]:
     Raises:
         ParameterError: the configuration names a device that the robot does not have.
     """
-    known = topic_keys(body.devices)
-    for name in topics:
-        if name not in known:
-            raise unknown_option(f'devices.{name}', known)
+    require_devices_of(topics, body.devices)
     served: dict[str, Served] = {}
     for device in body.devices:
         for topic, stream in device_streams(device, topics):
