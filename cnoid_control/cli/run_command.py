@@ -15,6 +15,8 @@ from cnoid_control.hardware.registry import hardware_kind, hardware_names, obser
 from cnoid_control.runtime.config import RunConfig, parse_value
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.recorder import Recorder
     from cnoid_control.simulation import Simulation
@@ -127,6 +129,7 @@ def run(args: argparse.Namespace) -> int:
     console = Console(stderr=True)
     simulation = _make_simulation(config, record=bool(args.plot))
     loop = simulation.loop
+    _tell_base(config, loop, console)
     plot = RunPlot(loop) if args.plot else None
     recorder = _make_recorder(config, loop, args) if args.log else None
     loop.recorder = recorder
@@ -146,6 +149,20 @@ def run(args: argparse.Namespace) -> int:
     if plot is not None:
         plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
     return 1 if summary['exit'] == 'failed' else 0
+
+
+def _tell_base(config: RunConfig, loop: ControlLoop, console: Console) -> None:
+    """Say whether the base floats and why, where the configuration does not say it."""
+    body = loop.hardware.body
+    if config.parameters.robot.base == 'auto' and body.description.base_reason:
+        kind = 'fixed' if body.is_fixed_root else 'floating'
+        console.print(
+            f'{body.name}: {kind} base, since {body.description.base_reason} '
+            '(robot.base overrides it)',
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _run_world(args: argparse.Namespace) -> int:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from cnoid_control.body import Body
 from cnoid_control.body.devices import ForceSensor
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.runtime.loop import ControlLoop
 
 MAX_POINTS = 4000
@@ -16,12 +18,13 @@ MAX_JOINTS = 6
 
 
 class RunPlot:
-    """Collects the trace of a run and draws it: tracking, torques, root path, forces."""
+    """Collects the trace of a run and draws it: tracking, torques, root path, forces, robot."""
 
     def __init__(self, loop: ControlLoop) -> None:
         """Listen to the detailed trace of a loop."""
         assert loop.trace is not None
         self._body = loop.hardware.body
+        self._start = self._body.clone()
         self._columns = loop.trace.columns
         self._blocks: list[np.ndarray] = []
         loop.trace.listeners.append(self._blocks.append)
@@ -36,17 +39,33 @@ class RunPlot:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        figure = Figure(figsize=(14.0, 9.0), layout='constrained')
+        figure = Figure(figsize=(18.0, 9.0), layout='constrained')
         FigureCanvasAgg(figure)
         figure.suptitle(title)
-        axes = figure.subplots(2, 3)
+        axes = figure.subplots(2, 4)
         rows = self._rows()
         if len(rows):
             self._draw(axes, rows)
+        self._draw_robot(axes[0, 3], self._start, 'the robot at the start')
+        self._draw_robot(axes[1, 3], self._body, 'the robot at the end')
         try:
             figure.savefig(path, dpi=100)
         except (OSError, ValueError) as error:
             raise CnoidControlError(f'{path} cannot be written: {error}') from error
+
+    def _draw_robot(self, axis: Any, body: Body, title: str) -> None:
+        axis.set_title(title)
+        axis.set_axis_off()
+        try:
+            from cnoid_control.hardware.mujoco.picture import draw
+
+            if not np.isfinite(body.configuration).all():
+                raise HardwareError('it is nowhere: its state is not finite')
+            body.calc_forward_kinematics()
+            axis.imshow(draw([body]))
+        except (ImportError, HardwareError) as error:
+            # Curves are worth having without a picture.
+            axis.text(0.5, 0.5, f'no picture: {error}', ha='center', wrap=True)
 
     def _rows(self) -> np.ndarray:
         if not self._blocks:

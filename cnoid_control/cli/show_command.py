@@ -31,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('model', metavar='MODEL', help='a model file or the name of one')
     add_model_arguments(parser)
     parser.add_argument('--draw', metavar='FILE.png', help='draw the robot into a picture')
+    parser.add_argument(
+        '--rate',
+        metavar='HZ',
+        type=float,
+        default=1000.0,
+        help='rate of the controller that the gains are for; 1000 Hz where not given',
+    )
     parser.add_argument('--json', action='store_true', help='as one JSON object, alone')
 
 
@@ -51,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         if args.draw:
             _draw(body, args.draw)
     known = body.description.warnings
-    facts = describe(body)
+    facts = describe(body, 1.0 / args.rate)
     facts['warnings'] = [*known, *(text for text in dict.fromkeys(warnings) if text not in known)]
     if args.json:
         print(json.dumps(facts, allow_nan=False))
@@ -98,17 +105,22 @@ def _draw(body: Body, file: str) -> None:
         raise CnoidControlError(f'--draw {file} cannot be written: {error}') from error
 
 
-def describe(body: Body) -> dict[str, Any]:
+def describe(body: Body, time_step: float = 0.001) -> dict[str, Any]:
     """Facts of a robot, in words and numbers that JSON knows; None for an infinite limit.
 
     Args:
         body: the robot, where and how it starts.
+        time_step: period of the controller that the gains are for [s].
     """
+    from cnoid_control.runtime.defaults import named_gains
+
     description = body.description
     body.calc_forward_kinematics()
     interfaces = _command_interfaces(description)
+    gains = named_gains(body, time_step)
     joints = [
         _joint(link.description, float(link.q), interfaces)
+        | {name: values[link.joint_name] for name, values in gains.items()}
         for link in body.joints
         if link.description.joint_name
     ]
@@ -153,8 +165,8 @@ def _joint(
         'max_velocity': _finite(min(-link.dq_lower, link.dq_upper)),
         'max_effort': _finite(min(-link.u_lower, link.u_upper)),
         'commanded_by': _commands(link, interfaces),
-        'kp': float(link.kp),
-        'kd': float(link.kd),
+        'own_kp': float(link.kp),
+        'own_kd': float(link.kd),
         'rotor_inertia': float(link.rotor_inertia),
         'damping': float(link.damping),
         'friction': float(link.friction),

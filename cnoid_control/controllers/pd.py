@@ -8,7 +8,7 @@ import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.gains import joint_gains
-from cnoid_control.controllers.drive.laws import InverseDynamics, Pid, spread
+from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import not_allowed, parameter
@@ -17,6 +17,9 @@ from cnoid_control.plugin.joint_values import JointPosture, posture_of
 
 # Name of no joint: gravity compensation as it suits the base.
 AUTO = 'auto'
+
+# Gains above this many times what is stable in any case are warned of.
+WARNING_FACTOR = 6.0
 
 
 @dataclass
@@ -115,7 +118,24 @@ class PDController(SimpleController):
                 weightless[_joints(body, 'gravity_compensation', name)] = True
         posture_of(body, 'posture', parameters.posture, self.q_initial)
         self.gains = np.array(gains)
+        self._warn_of_gains()
         self.weightless = weightless
+
+    def _warn_of_gains(self) -> None:
+        """Say which gains are far above what is known to be stable."""
+        limits = {'kp': self._automatic.kp_limit, 'kd': self._automatic.kd_limit}
+        for name, limit in limits.items():
+            gain = self.gains[GAINS.index(name)]
+            told = [
+                f'{self.body.joint_names[i]} {gain[i]:.4g} (stable up to {limit[i]:.3g})'
+                for i in np.flatnonzero(gain > WARNING_FACTOR * limit)
+            ]
+            if told:
+                print(
+                    f'warning: {name} may be unstable for the inertia of these joints and a '
+                    f'period of {self.dt:g} s: {", ".join(told)}',
+                    file=self.io.os,
+                )
 
     def _go_to_posture(self, parameters: PDParameters) -> None:
         """Move from the present reference to the posture."""
@@ -129,6 +149,11 @@ class PDController(SimpleController):
         self._apply(new)
         if (old.posture, old.move_time) != (new.posture, new.move_time):
             self._go_to_posture(new)
+
+    def gains_of(self, joint: str) -> dict[str, float]:
+        """Gains kp, ki and kd of a joint."""
+        values = self.gains[:, self.body.joint(joint).joint_id]
+        return dict(zip(GAINS, values.tolist(), strict=True))
 
     def control(self) -> bool:
         """One tick of PID control."""

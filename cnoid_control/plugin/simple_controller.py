@@ -68,6 +68,14 @@ class SimpleController:
             Exception: to refuse the change; nothing may have changed then.
         """
 
+    def gains_of(self, joint: str) -> dict[str, float]:
+        """Gains by which the controller drives a joint, by kind (kp, kd), for messages.
+
+        Args:
+            joint: name of the joint.
+        """
+        return {}
+
     def report(self) -> dict[str, Any]:
         """What the controller has to say of itself, by name: numbers and short texts.
 

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.divergence import Diverged
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -540,6 +541,8 @@ class ControlLoop:
             if not self._is_open:
                 self.begin(paced)
             self._take_ticks(duration, paced)
+        except Diverged as error:
+            self._error = error.driven_by(self._gains_of(error.joint))
         except CnoidControlError as error:
             self._error = error
         except Abandoned:
@@ -548,6 +551,17 @@ class ControlLoop:
             self.close()
             raise
         self.close()
+
+    def _gains_of(self, joint: str) -> dict[str, dict[str, float]]:
+        """Gains of a joint by controller; of controllers that can be asked."""
+        if not joint or self.host.is_abandoned:
+            return {}
+        found = {}
+        for managed in self.host.members():
+            # Code of a controller must not hide why the run has ended.
+            with contextlib.suppress(Exception):
+                found[managed.name] = dict(managed.controller.gains_of(joint))
+        return found
 
     def _take_ticks(self, duration: float, paced: bool) -> None:
         period = self.hardware.time_step

@@ -71,6 +71,21 @@ def test_hardware_and_options_are_chosen_on_the_command_line(capsys):
     assert summary['controller'] == 'sr1_walk'
 
 
+def test_a_model_needs_no_configuration(capsys):
+    """It is held by `pd`; the base is said on the standard error, and --set changes anything."""
+    words = ('arm.urdf', '--duration', '0.2', '--set', 'rate=500', '--set', 'robot.name=tom')
+    assert main(['run', *words, '--json']) == 0
+    captured = capsys.readouterr()
+    summary = json.loads(captured.out)
+    assert (summary['controller'], summary['ticks']) == ('pd', 100)
+    assert summary['max_joint_error'] < 0.01
+    assert 'tom: fixed base, since' in ' '.join(captured.err.split())
+    assert main(['run', 'arm.urdf', '--set', 'rate']) == 1
+    assert "--set 'rate' is not KEY=VALUE" in capsys.readouterr().err
+    assert main(['run', 'arm.urdf', '--set', 'robot.bse=fixed']) == 1
+    assert 'robot.bse: unknown option' in capsys.readouterr().err
+
+
 def test_what_is_for_the_nodes_is_passed_over(capsys, root, tmp_path):
     """A parameter file may tell the ROS nodes what they alone need to know."""
     text = (root / 'config' / 'sr1_pd.yaml').read_text(encoding='utf-8')
@@ -131,7 +146,7 @@ def test_log_and_plot_are_written(capsys, tmp_path):
     for topic in topics:
         assert len(found.times(topic)) == 600, topic
     picture = matplotlib.image.imread(plot)
-    assert picture.shape[:2] == (900, 1400)
+    assert picture.shape[:2] == (900, 1800)
     assert picture.std() > 0.05
 
 

@@ -62,6 +62,7 @@ def test_json_says_what_the_file_says(lever, capsys):
     assert (turn['id'], turn['type'], turn['limits']) == (0, 'revolute', [None, None])
     assert (turn['max_effort'], turn['max_velocity'], turn['damping']) == (30.0, 4.0, 0.5)
     assert turn['commanded_by'] == ['position', 'effort']
+    assert turn['kp'] == pytest.approx(30.0 / 0.05), 'the whole effort at 0.05 rad'
     assert (follow['id'], follow['follows'], follow['multiplier']) == (None, 'turn', -0.5)
     assert {link['name']: link['mass'] for link in facts['links']} == {
         'base': 2.0,

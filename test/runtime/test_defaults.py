@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -324,3 +326,44 @@ def test_robots_of_others_hold_their_posture(name: str) -> None:
     assert not monitor.fell
     assert np.abs(body.q - posture).max() < 0.06
     assert np.linalg.norm(body.root_link.p - place) < 0.03
+
+
+def test_divergence_names_the_joint_its_gain_and_the_remedy(model) -> None:
+    """A run with absurd gains fails with a sentence that helps; a warning came before it."""
+    told = io.StringIO()
+    gains = {'pd.kp_of': {'elbow': 1e6}, 'pd.kd_of': {'elbow': 1e4}}
+    text = arm().replace('effort="5"', 'effort="1e9"')
+    loop = make_loop(config_from_model(model(text), gains), os=told)
+    outcome = loop.run(2.0)
+    assert outcome.exit == 'failed'
+    limit = joint_gains(robot_of_model(model(text)), 0.001).kp_limit[1]
+    assert re.search(
+        r"diverged at 0\.\d+ s: .*joint 'elbow' is the fastest; pd drives it with kp 1e\+06, "
+        r"ki 0, kd 1e\+04; .*kp (\S+) and kd \S+ are stable: lower those of 'elbow'",
+        outcome.reason,
+    )
+    assert f'kp {limit:.3g} and' in outcome.reason
+    assert 'kp may be unstable' in told.getvalue()
+    assert 'elbow 1e+06' in told.getvalue()
+
+
+def test_links_that_touch_where_it_starts_do_not_collide(model, caplog) -> None:
+    """With self-collision, two fingers that overlap stay; others still collide."""
+    text = '<robot name="overlap">' + link('base', 5.0, '0 0 0.1', '0.2 0.2 0.2')
+    for name, x in (('one', 0.0), ('two', 0.03), ('far', 0.3)):
+        text += link(name, 0.5, '0 0 0.1', '0.05 0.05 0.2') + joint(
+            f'{name}_joint', 'base', name, f'{x} 0 0.4'
+        )
+    path = model(text + '</robot>')
+    loop = make_loop(config_from_model(path, {'hardware.mujoco.self_collision': True}))
+    assert 'one/two' in caplog.text
+    body = loop.hardware.body
+    posture = body.q.copy()
+    assert loop.run(1.0).exit == 'completed'
+    assert np.abs(body.q - posture).max() < 1e-3
+    # The third one still stops the others.
+    goal = {'hardware.mujoco.self_collision': True, 'pd.posture': {'two_joint': 0.99}}
+    goal |= {'pd.posture.far_joint': -0.99, 'pd.gravity_compensation': []}
+    loop = make_loop(config_from_model(path, goal))
+    loop.run(4.0)
+    assert loop.hardware.body.q[body.joint('two_joint').joint_id] < 0.9

@@ -12,7 +12,8 @@ import numpy as np
 
 from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
-from cnoid_control.hardware.exceptions import HardwareError, unknown_device
+from cnoid_control.hardware.divergence import Diverged
+from cnoid_control.hardware.exceptions import unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest, require_devices
 from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
@@ -33,6 +34,9 @@ DIVERGENCE = {
     'a velocity': mujoco.mjtWarning.mjWARN_BADQVEL,
     'an acceleration': mujoco.mjtWarning.mjWARN_BADQACC,
 }
+
+# No robot moves at this speed [m/s] or [rad/s]: it has been shot away.
+ABSURD_SPEED = 1e4
 
 # Names of the joints' own sensors in the options.
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
@@ -134,6 +138,7 @@ class MujocoHardware(Hardware):
         data, mapping, body = self.data, self._mapping, self.body
         arrays = body.joint_arrays
         self._qpos, self._qvel = data.qpos, data.qvel
+        self._square = data.qvel.dot
         self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
         self._bad_command = data.warning[int(mujoco.mjtWarning.mjWARN_BADCTRL)]
         self._bad_acceleration = data.warning[int(mujoco.mjtWarning.mjWARN_BADQACC)]
@@ -335,7 +340,12 @@ class MujocoHardware(Hardware):
             self.world.reach(self._tick)
         for call in self._calls:
             call()
-        if self._bad_acceleration.number or self._bad_command.number:
+        # Written so that a speed which is not a number is found, too.
+        if (
+            self._bad_acceleration.number
+            or self._bad_command.number
+            or not self._square(self._qvel) < ABSURD_SPEED**2
+        ):
             self._report_divergence()
         return True
 
@@ -355,11 +365,22 @@ class MujocoHardware(Hardware):
         self._vision.is_wanted = is_wanted
 
     def _report_divergence(self) -> None:
-        for what, kind in DIVERGENCE.items():
-            if self.data.warning[int(kind)].number:
-                raise HardwareError(
-                    f'the simulation diverged at {self.time:.4f} s: {what} is not finite'
-                )
+        found = [
+            f'{what} is not finite'
+            for what, kind in DIVERGENCE.items()
+            if self.data.warning[int(kind)].number
+        ]
+        what = found[0] if found else f'something moves faster than {ABSURD_SPEED:g} m/s or rad/s'
+        text = f'the simulation diverged at {self.time:.4f} s: {what}'
+        speeds = np.abs(self._qvel[self._mapping.dofs])
+        if not speeds.size:
+            raise Diverged(text)
+        fastest = int(np.argmax(np.where(np.isfinite(speeds), speeds, np.inf)))
+        slot = int(self._mapping.slots[fastest])
+        # The state of this body may be no numbers any more.
+        start = Body(self.body.tree)
+        start.restore_state(self._initial)
+        raise Diverged(text, start, slot, self.time_step)
 
     def write(self) -> None:
         """Copy the commands of the body to MuJoCo."""

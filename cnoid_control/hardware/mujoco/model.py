@@ -17,6 +17,7 @@ from cnoid_control.hardware.mujoco.elements import RobotElements
 from cnoid_control.hardware.mujoco.geometry import EVERY_BIT, GeometryBuilder, quaternion
 from cnoid_control.hardware.mujoco.mjcf_world import MjcfWorld
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.self_contact import exclude_pairs, touching_pairs
 
 JOINT, ACTUATOR = mujoco.mjtObj.mjOBJ_JOINT, mujoco.mjtObj.mjOBJ_ACTUATOR
 BODY = mujoco.mjtObj.mjOBJ_BODY
@@ -179,6 +180,11 @@ def build_model(
     spec, robot = make_spec(body, parameters, period, free_root)
     add_acceleration_sensor(spec, robot.elements.links[0])
     mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
+    if parameters.self_collision:
+        pairs = touching_pairs(body, mapping.model, mapping.links)
+        if pairs:
+            exclude_pairs(spec, body, robot.elements.links, pairs)
+            mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
     set_damping(mapping)
     return mapping
 
