@@ -6,9 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cnoid_control.body import Body, Device
+from cnoid_control.body.channels import VELOCITY
 from cnoid_control.messages.devices import Stream, device_streams, kind_of, require_devices_of
 from cnoid_control.parameters import not_allowed
-from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
+from cnoid_control.ros.robot.parameters import (
+    CommandParameters,
+    Ros2ControlParameters,
+    default_commands,
+)
 from cnoid_control.ros.sim.controllers import (
     SimulatedController,
     SimulatedControllers,
@@ -121,19 +126,38 @@ def make_controllers(
         for name, options in (commands.commands or default_commands()).items()
         if options.type == 'forward'
     }
+    loaded = []
     for name, options in forward.items():
         joints = [body.joint(joint).joint_name for joint in options.joints or names]
         if interfaces is not None and not options.joints:
             joints = [name for name in joints if options.interface in interfaces.get(name, ())]
-            if not joints:
-                continue
-        controllers.append(forward_controller(name, options.interface, joints))
+        joints = _without_tracks(body, name, options, joints)
+        if joints:
+            controllers.append(forward_controller(name, options.interface, joints))
+            loaded.append(name)
     made = SimulatedControllers(controllers)
     for name in active:
-        if name not in forward:
-            raise not_allowed('active_controllers', name, f'choose from: {", ".join(forward)}')
+        if name not in loaded:
+            raise not_allowed('active_controllers', name, f'choose from: {", ".join(loaded)}')
         made[name].active = True
     return made
+
+
+def _without_tracks(
+    body: Body, name: str, options: CommandParameters, joints: list[str]
+) -> list[str]:
+    """Joints of a controller; tracks have a velocity interface only."""
+    if options.interface == VELOCITY.interface:
+        return joints
+    moving = [joint for joint in joints if body.joint(joint).joint_type.has_displacement]
+    lacking = [joint for joint in options.joints if body.joint(joint).joint_name not in moving]
+    if lacking:
+        raise not_allowed(
+            f'hardware.ros2_control.commands.{name}.joints',
+            lacking[0],
+            f'it is a track, whose interface is velocity, not {options.interface}',
+        )
+    return moving
 
 
 def broadcaster_name(topic: str) -> str:
