@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+import numpy as np
+
+from cnoid_control.body import Body
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError, unknown_option
 from cnoid_control.runtime.config import RunConfig, merge, parse_config
-from cnoid_control.runtime.defaults import make_robot
+from cnoid_control.runtime.defaults import make_robot, rpy_matrix
 from cnoid_control.simulated_robot import Maker, SimulatedRobot, load_source
 
 PARTS = ('config', 'controller', 'options', 'position', 'rpy')
@@ -62,10 +65,7 @@ def make_robots(
             )
         configs[name], makers[name] = own, maker
     world = parse_config(merge(first.values, values), 'world', first.folder)
-    bodies = {
-        name: make_robot(config.parameters.robot, config.folder, config.time_step)
-        for name, config in configs.items()
-    }
+    bodies = {name: _make_body(name, config, given[name]) for name, config in configs.items()}
     shared = MujocoWorld(
         {name: (bodies[name], configs[name].hardware_parameters) for name in configs},
         world.hardware_parameters,
@@ -87,5 +87,28 @@ def _load(name: str, given: Any) -> tuple[RunConfig, Maker | None]:
             raise unknown_option(f'robots.{name}.{key}', PARTS)
     if 'config' not in given:
         raise ParameterError(f'robots.{name}.config', 'is missing')
-    changes = {f'robot.{key}': list(given[key]) for key in ('position', 'rpy') if key in given}
-    return load_source(given['config'], given.get('controller'), given.get('options'), changes)
+    return load_source(given['config'], given.get('controller'), given.get('options'))
+
+
+def _make_body(name: str, config: RunConfig, given: Any) -> Body:
+    """Robot in the posture of its configuration, at its place in the world."""
+    body = make_robot(config.parameters.robot, config.folder, config.time_step)
+    place = given if isinstance(given, Mapping) else {}
+    root = body.root_link
+    position = _numbers(f'robots.{name}.position', place.get('position', ()), (0, 2, 3))
+    rpy = _numbers(f'robots.{name}.rpy', place.get('rpy', ()), (0, 3))
+    if position:
+        # Without a height it keeps its own.
+        root.p = np.array([*position, root.p[2]][:3])
+    if rpy:
+        root.R = rpy_matrix(*rpy)
+    body.initialize_state()
+    return body
+
+
+def _numbers(key: str, values: Any, sizes: tuple[int, ...]) -> list[float]:
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or array.size not in sizes or not np.isfinite(array).all():
+        expected = ' or '.join(str(size) for size in sizes if size)
+        raise ParameterError(key, f'{values!r} is not allowed; {expected} finite values expected')
+    return [float(value) for value in array]

@@ -76,7 +76,8 @@ class Simulation:
             options: options of the controller, in addition to the configuration's.
             changes: other values of the configuration, by key: {'hardware.mujoco.floor': False}.
             robots: several robots by name, in the place of `source`: what `source` may be, or a
-                map with `config`, `controller`, `options`, `position` [m] and `rpy` [rad]. With
+                map with `config`, `controller`, `options`, `position` (x, y and, where it is not
+                the configuration's, z [m]) and `rpy` [rad]. With
                 `changes` for the world that they share (`rate`, `hardware.mujoco...`).
             record: whether every tick is kept for `recorded`; False for runs without an end.
             os: stream for messages; the standard error where None.

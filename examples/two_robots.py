@@ -4,8 +4,8 @@ from cnoid_control import Simulation
 
 if __name__ == '__main__':
     robots = {
-        'front': {'config': 'sr1_pd', 'position': [0.0, 0.0, 0.7135]},
-        'back': {'config': 'sr1_pd', 'position': [-0.45, 0.0, 0.7135]},
+        'front': {'config': 'sr1_pd', 'position': [0.0, 0.0]},
+        'back': {'config': 'sr1_pd', 'position': [-0.45, 0.0]},
     }
     # Every shape collides: in the configuration only the feet do.
     changes = {'hardware.mujoco.collision': []}

@@ -198,7 +198,7 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
         if stated.rotation is not None:
             root.R = np.array(stated.rotation)
     if robot.rpy:
-        root.R = _rpy_matrix(*robot.rpy)
+        root.R = rpy_matrix(*robot.rpy)
     if robot.position:
         root.p = np.array(robot.position)
     else:
@@ -309,7 +309,8 @@ def _check_size(key: str, values: list[float], size: int) -> None:
         raise not_allowed(key, values, f'it needs {size} values or none, and has {len(values)}')
 
 
-def _rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
+def rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """Rotation by roll, pitch and yaw [rad], about the fixed axes x, y and z in this order."""
     about_x = rotation_matrix(([1.0, 0.0, 0.0], roll))
     about_y = rotation_matrix(([0.0, 1.0, 0.0], pitch))
     return rotation_matrix(([0.0, 0.0, 1.0], yaw)) @ about_y @ about_x

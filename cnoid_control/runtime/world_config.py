@@ -31,7 +31,9 @@ class PlacedRobot:
     controller: PluginName = parameter('', "controller in the place of the configuration's")
     options: dict[str, Any] = parameter({}, 'options of the controller')
     position: list[float] = parameter(
-        [], "initial position of the root; the configuration's where empty", unit='m'
+        [],
+        "initial position of the root: x, y and z, or x and y with the configuration's height",
+        unit='m',
     )
     rpy: list[float] = parameter(
         [],

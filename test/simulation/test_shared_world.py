@@ -104,6 +104,25 @@ def test_robots_far_from_each_other_move_as_if_alone(folder: Path) -> None:
     assert both.time == alone.time
 
 
+def test_places_keep_the_posture_and_the_height() -> None:
+    """Two numbers are a place on the ground; a wrong number of them is refused."""
+    alone = Simulation('sr1_pd').robot
+    pair = quiet(
+        robots={
+            'a': {'config': 'sr1_pd', 'position': [1.0, 2.0], 'rpy': [0.0, 0.0, np.pi / 2]},
+            'b': 'sr1_pd',
+        }
+    )
+    a = pair.robots['a'].body
+    np.testing.assert_allclose(a.root_link.p, [1.0, 2.0, alone.root_link.p[2]])
+    np.testing.assert_allclose(a.root_link.R[:, 0], [0.0, 1.0, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(a.q, alone.q)
+    np.testing.assert_array_equal(pair.robots['b'].body.root_link.p, alone.root_link.p)
+    assert not pair.run(0.5)['fell']
+    with pytest.raises(CnoidControlError, match=r'robots\.a\.position: .*2 or 3 finite values'):
+        quiet(robots={'a': {'config': 'sr1_pd', 'position': [1.0]}})
+
+
 def test_robots_push_each_other(folder: Path) -> None:
     """The moved arm hits the idle one and takes it along; angular momentum goes over."""
     robots = {
