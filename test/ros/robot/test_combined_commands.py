@@ -98,6 +98,32 @@ def test_accelerations_are_filtered_differences(rig):
     assert np.linalg.norm(link.dv) > 0.5
 
 
+def test_three_controllers_add_an_effort(ros_context, ros_node, spin_until, tmp_path):
+    """With an effort besides, the servo settles where its stiffness balances gravity and u."""
+    config = write_arm(tmp_path)
+    config.write_text(
+        config.read_text().replace(
+            'floor: false',
+            'floor: false, gravity: 0.0, servo_stiffness: 100.0, servo_damping: 20.0',
+        )
+    )
+    rig = Rig(ros_context, ros_node, spin_until, config, pacing='lockstep', real_time_factor=0.0)
+    try:
+        states = rig.listen(JointState, 'joint_states')
+        names = ('position', 'velocity', 'effort')
+        send = [rig.command_controllers(f'{name}_controller/commands') for name in names]
+        assert rig.switch([f'{name}_controller' for name in names]).ok
+        for _ in range(600):
+            assert spin_until(lambda: states)
+            state = states[-1]
+            states.clear()
+            for one, values in zip(send, (POSTURE, [0.0, 0.0], [0.0, 5.0]), strict=True):
+                one(values)
+        np.testing.assert_allclose(state.position, np.add(POSTURE, [0.0, 0.05]), atol=2e-3)
+    finally:
+        assert rig.close() == ''
+
+
 def test_the_simulated_robot_follows_both(ros_context, ros_node, spin_until, tmp_path):
     """With both controllers active the velocity target removes the servo's lag."""
     config = write_arm(tmp_path)
