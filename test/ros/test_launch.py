@@ -280,7 +280,8 @@ def test_mujoco_ros2_control_gets_a_model_of_the_robot(root):
     assert data.joint('RLEG_KNEE').qpos[0] == pytest.approx(0.07854)
     assert spawned(root, hardware='mujoco_ros2_control')[1] == ['effort_controller']
     words = words_of(next(node for node in nodes if node.node_executable == 'spawner'), context)
-    signs = yaml.safe_load(Path(words[words.index('--param-file', -8) + 1]).read_text())
+    files = [words[at + 1] for at, word in enumerate(words) if word == '--param-file']
+    signs = yaml.safe_load(Path(files[-1]).read_text())
     for side in ('Left', 'Right'):
         force = signs[f'/**/{side}AnkleForceSensor_broadcaster']['ros__parameters']
         assert force['multiplier']['force'] == {'x': -1.0, 'y': -1.0, 'z': -1.0}

@@ -1,4 +1,4 @@
-"""SR1 brought up by its launch file on a ROS domain of its own, for tests of launch_testing."""
+"""A robot brought up by its launch file on a ROS domain of its own, for launch_testing."""
 
 import time
 from contextlib import ExitStack
@@ -26,17 +26,17 @@ def seconds(message):
 
 
 class LaunchRig:
-    """What `ros2 launch cnoid_control sr1_pd.launch.py` starts, and how the robot fares."""
+    """What `ros2 launch` starts, and how the robot fares."""
 
     def __init__(self):
         """Reserve nothing yet."""
         self._domain = ExitStack()
         self._number = 0
 
-    def describe(self, **arguments):
-        """Return the launch description with these arguments; tests begin at once."""
+    def describe(self, name='sr1_pd', **arguments):
+        """Return the description of a launch file with these arguments; tests begin at once."""
         self._number = self._domain.enter_context(reserved_domain())
-        file = shared_file('launch', 'sr1_pd', '.launch.py')
+        file = shared_file('launch', name, '.launch.py')
         included = IncludeLaunchDescription(
             PythonLaunchDescriptionSource(str(file)), launch_arguments=list(arguments.items())
         )
@@ -45,26 +45,33 @@ class LaunchRig:
 
     def pose_after(self, duration, timeout=80.0):
         """Return the pose of the root when the robot has been commanded for so long [s]."""
+        return self._last_after(duration, timeout, Odometry, 'cnoid_control_mujoco/root').pose.pose
+
+    def state_after(self, duration, timeout=80.0):
+        """Return the joint state when the robot has been commanded for so long [s]."""
+        return self._last_after(duration, timeout, JointState, 'joint_states')
+
+    def _last_after(self, duration, timeout, kind, topic):
         context = Context()
         rclpy.init(context=context, domain_id=self._number)
         node = Node('tester', context=context)
         executor = SingleThreadedExecutor(context=context)
         executor.add_node(node)
-        commands, poses = [], []
+        commands, received = [], []
         node.create_subscription(JointState, 'cnoid_control/joint_commands', commands.append, 1)
 
-        def receive(pose):
+        def receive(message):
             if commands:
-                poses.append(pose)
+                received.append(message)
 
-        node.create_subscription(Odometry, 'cnoid_control_mujoco/root', receive, 1)
+        node.create_subscription(kind, topic, receive, 1)
         deadline = time.monotonic() + timeout
-        while not poses or seconds(poses[-1]) - seconds(poses[0]) < duration:
-            assert time.monotonic() < deadline, f'only {len(poses)} poses in {timeout} s'
+        while not received or seconds(received[-1]) - seconds(received[0]) < duration:
+            assert time.monotonic() < deadline, f'only {len(received)} messages in {timeout} s'
             executor.spin_once(timeout_sec=0.1)
         node.destroy_node()
         rclpy.shutdown(context=context)
-        return poses[-1].pose.pose
+        return received[-1]
 
     def close(self):
         """Give the domain back."""
