@@ -33,6 +33,10 @@ def set_inertia(body: mujoco.MjsBody, link: LinkDescription, carries: bool) -> N
     """
     mass = max(link.mass, LEAST_MASS) if carries else link.mass
     if mass == 0.0:
+        # MuJoCo's rays miss parts of turned bodies without mass.
+        body.explicitinertial = True
+        body.mass, body.inertia = LEAST_MASS, [LEAST_MOMENT] * 3
+        body.ipos, body.iquat = np.zeros(3), [1.0, 0.0, 0.0, 0.0]
         return
     moments, axes = np.linalg.eigh(link.inertia)
     if np.linalg.det(axes) < 0.0:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 from hardware.conftest import make_request
 
@@ -259,16 +260,29 @@ def test_object_on_a_conveyor_goes_at_belt_speed(
     assert carried(-0.2) == pytest.approx(-0.2, rel=0.02)
 
 
-def test_rays_hit_all_of_a_tilted_thing(simulate: Simulate) -> None:
-    """A range finder's bundle of rays sees a tilted thing that never moves as single rays do."""
+@pytest.mark.parametrize('kind', ['thing', 'link'])
+def test_rays_hit_all_of_what_is_tilted(simulate: Simulate, kind: str) -> None:
+    """A bundle of rays sees things that never move, and links without mass, as single rays do."""
     import mujoco
 
-    body = make_conveyor(0.0)
     bar = ObjectParameters(size=[1.0, 0.4, 0.2], position=[0.0, 0.0, 1.3], rpy=[0.35, 0.0, 0.0])
-    hardware = simulate(body, make_request(body, {}), objects={'bar': bar})
+    base = LinkDescription('base', joint_type=JointType.FIXED)
+    plate = LinkDescription(
+        'plate',
+        parent='base',
+        mass=0.0,
+        inertia=np.zeros((3, 3)),
+        translation=np.array(bar.position),
+        rotation=pin.rpy.rpyToMatrix(*bar.rpy),
+        shapes=[Shape(Box((1.0, 0.4, 0.2)))],
+    )
+    links = [base, plate] if kind == 'link' else [base]
+    body = Body(BodyDescription('wall', links))
+    objects = {'bar': bar} if kind == 'thing' else {}
+    hardware = simulate(body, make_request(body, {}), objects=objects)
     eye = np.array([-3.0, -2.0, 2.5])
     rng = np.random.default_rng(0)
-    rays = np.array([0.0, 0.0, 1.3]) + rng.uniform(-0.6, 0.6, (1000, 3)) - eye
+    rays = np.array(bar.position) + rng.uniform(-0.6, 0.6, (1000, 3)) - eye
     rays /= np.linalg.norm(rays, axis=1)[:, None]
     caster = RayCaster(hardware.model, hardware.data, rays, body=0)
     caster.cast(eye, np.eye(3), 0.0, 100.0)
