@@ -83,11 +83,11 @@ def measure(model: str) -> dict[str, Any]:
     return figures
 
 
-def models(folders: list[str], only: list[str]) -> Iterator[tuple[str, str, str]]:
+def models(folders: list[str], only: list[str], catalog: bool) -> Iterator[tuple[str, str, str]]:
     """Group, name and path of every model to run."""
     from cnoid_control.catalog import ITEMS, cached_model
 
-    for name, item in ITEMS.items():
+    for name, item in ITEMS.items() if catalog else ():
         path = cached_model(name)
         if path is not None and (not only or name in only):
             yield item.wheel.project, name, str(path)
@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument('folders', nargs='*', metavar='FOLDER')
     parser.add_argument('--only', action='append', default=[], metavar='NAME')
     parser.add_argument('--output', metavar='FILE.md', help='page whose table is replaced')
+    parser.add_argument('--no-catalog', action='store_true', help='the folders only')
     parser.add_argument('--json', metavar='FILE.json', help='write the figures')
     parser.add_argument('--measure', metavar='MODEL', help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -157,7 +158,7 @@ def main() -> None:
         print(json.dumps(measure(args.measure)))
         return
     groups: dict[str, dict[str, dict[str, Any]]] = {}
-    for group, name, path in models(args.folders, args.only):
+    for group, name, path in models(args.folders, args.only, not args.no_catalog):
         found = in_process(path)
         groups.setdefault(group, {})[name] = found
         note = found.get('reason') or found.get('why', '')
