@@ -9,7 +9,7 @@ from functools import partial
 from rclpy.node import Node
 
 from cnoid_control.body import Body, Link, StateFlag
-from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, channels_of
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, EFFORT, channels_of
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
@@ -24,10 +24,8 @@ from cnoid_control.ros.robot.parameters import (
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
 # Actuation modes that the three interfaces can serve; gains are no part of a command there.
-MODES = (
-    *(channel.flag for channel in CHANNELS),
-    StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY,
-)
+FOLLOWING = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
+MODES = (*(channel.flag for channel in CHANNELS), FOLLOWING)
 FOLLOWING_WITH_EFFORT = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 # Time between two looks for subscriptions [s].
 READER_POLL = 0.01
@@ -170,12 +168,28 @@ class CommandControllers:
         wanted: dict[str, list[str]] = {}
         for name, mode in request.outputs.items():
             link = self._body.link(name)
+            if StateFlag.ALL_STATE_HIGH_GAIN in mode and link.joint_id >= 0:
+                mode = self._high_gain_mode(link)
             plain = mode & ~StateFlag.HIGH_GAIN_ACTUATION
             if not (plain in MODES or mode == FOLLOWING_WITH_EFFORT) or link.joint_id < 0:
                 raise UnsupportedChannel(name, mode, 'ros2_control', self._modes_of(link))
             for channel in channels_of(mode):
                 wanted.setdefault(channel.interface, []).append(link.joint_name)
         return wanted
+
+    def _high_gain_mode(self, link: Link) -> StateFlag:
+        """What of ALL_STATE_HIGH_GAIN a joint can follow here: its effort only where one is taken.
+
+        No robot takes a wrench.
+        """
+        for name, options in self._options.items():
+            if options.interface == EFFORT.interface and link.joint_name in self._joints_of(name):
+                return FOLLOWING_WITH_EFFORT
+        self._node.get_logger().warning(
+            f'{link.joint_name} is commanded by position and velocity alone: no command '
+            'controller with effort interface has it'
+        )
+        return FOLLOWING
 
     @staticmethod
     def _modes_of(link: Link) -> list[object]:

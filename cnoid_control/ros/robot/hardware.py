@@ -519,9 +519,18 @@ class Ros2ControlHardware(Hardware):
         stamp = self.source.stamp
         for publisher in self.command_publishers:
             publisher.send(stamp)
+        if self.resolved is not None and self.resolved.has_wrenches:
+            self._refuse_wrenches()
         if self.switch_hold.publishers:
             fresh = self.watchdog is None or self.watchdog.is_fresh('state_timeout')
             self.switch_hold.send(stamp, fresh, self._callbacks.is_stopped())
+
+    def _refuse_wrenches(self) -> None:
+        """Say that a robot takes no wrench, where a controller gives one."""
+        pushed = np.flatnonzero(self.body.external_wrenches.any(axis=1))
+        if pushed.size:
+            names = ', '.join(self.body.links[index].name for index in pushed)
+            self._warn(f'F_ext of {names} goes nowhere: a robot takes no wrench')
 
     def _log_warning(self, text: str) -> None:
         if self.node.context.ok():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # What comes with the joint states.
 JOINT_INPUTS = StateFlag(sum(channel.flag for channel in CHANNELS))
+WRENCH = StateFlag.LINK_EXT_WRENCH
 # What comes from velocities by difference.
 ACCELERATIONS = StateFlag.JOINT_ACCELERATION | StateFlag.LINK_ACCELERATION
 # Of links, what forward kinematics compute where the pose of the root is known.
@@ -39,6 +40,7 @@ class ResolvedIO:
         reads_effort: whether measured efforts are read.
         runs_kinematics: whether poses of links are read.
         reads_acceleration: whether accelerations of joints or links are read.
+        has_wrenches: whether controllers may give wrenches, which no robot takes.
         readers: the topics that are polled.
         command_publishers: publishers to the command controllers.
     """
@@ -50,6 +52,7 @@ class ResolvedIO:
     reads_effort: bool
     runs_kinematics: bool
     reads_acceleration: bool
+    has_wrenches: bool
     readers: tuple[TopicReader, ...]
     command_publishers: list[JointCommandPublisher]
 
@@ -86,6 +89,7 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
         reads_effort=bool(flags & StateFlag.JOINT_EFFORT),
         runs_kinematics=runs_kinematics,
         reads_acceleration=bool(flags & ACCELERATIONS),
+        has_wrenches=any(flags & WRENCH for flags in request.outputs.values()),
         readers=_open_readers(robot, request, runs_kinematics),
         command_publishers=publishers,
     )

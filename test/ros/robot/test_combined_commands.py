@@ -63,7 +63,7 @@ def test_a_joint_without_both_interfaces_is_refused_by_name(rig):
 
 
 @pytest.mark.parametrize(
-    'mode', [StateFlag.JOINT_PID, StateFlag.ALL_STATE_HIGH_GAIN, POSITION | StateFlag.JOINT_EFFORT]
+    'mode', [StateFlag.JOINT_PID, StateFlag.LINK_POSITION, POSITION | StateFlag.JOINT_EFFORT]
 )
 def test_what_no_interface_carries_is_refused_by_name(rig, mode):
     """Gains, wrenches and poses are no commands of ros2_control."""
@@ -71,6 +71,31 @@ def test_what_no_interface_carries_is_refused_by_name(rig, mode):
     known = 'JOINT_DISPLACEMENT . JOINT_VELOCITY'
     with pytest.raises(UnsupportedChannel, match=f"for link '(upper|lower)'; .*{known}"):
         rig.open(hardware, effort_request(hardware.body, mode=mode))
+
+
+@pytest.mark.parametrize(
+    'interfaces', [('position', 'velocity', 'effort'), ('position', 'velocity')]
+)
+def test_all_state_high_gain_uses_what_is_there(rig, interfaces):
+    """Position and velocity, the effort where one is taken; a wrench goes nowhere and is named."""
+    warnings = []
+    commands = {f'{name}_controller': {'interface': name} for name in interfaces}
+    hardware = rig.hardware(commands=commands)
+    hardware._warn = warnings.append
+    mode = StateFlag.ALL_STATE_HIGH_GAIN
+    rig.open(hardware, effort_request(hardware.body, mode=mode))
+    assert [one.interface for one in hardware.command_publishers] == list(interfaces)
+    rig.publish()
+    hardware.read()
+    hardware.write()
+    assert warnings == []
+    hardware.body.link('lower').F_ext[2] = 1.0
+    hardware.write()
+    assert warnings == ['F_ext of lower goes nowhere: a robot takes no wrench']
+    request = effort_request(hardware.body, mode=mode)
+    request.outputs['base'] = mode
+    with pytest.raises(UnsupportedChannel, match=r"ALL_STATE_HIGH_GAIN for link 'base'"):
+        hardware.command_controllers.resolve(request)
 
 
 def test_accelerations_are_filtered_differences(rig):
