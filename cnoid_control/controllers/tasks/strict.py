@@ -33,6 +33,7 @@ class Strict(metaclass=StrictMeta):
         Raises:
             AttributeError: there is none of that name.
         """
+        # Cheapest first: most attributes are there, and are set in every tick.
         if (
             name not in self.__dict__
             and name[0] != '_'

@@ -148,7 +148,7 @@ class PoseTarget(Strict):
             TaskError: it is not a finite position; the old input stays.
         """
         # A sum is quicker than a look at every element, and is not finite if an element is not.
-        if position.shape != (3,) or not math.isfinite(position.sum()):
+        if position.shape != (3,) or not math.isfinite(np.add.reduce(position)):
             raise wrong_target(self.name, position, 'a finite position of shape (3,)')
         array = self._input.copy()
         array[:3, 3] = position

@@ -170,7 +170,7 @@ class Task(Element):
         self.update(kinematics, dt)
         velocity = self.velocity
         # A sum is quicker than a look at every element, and is not finite if an element is not.
-        if velocity.shape != (self.size,) or not math.isfinite(velocity.sum()):
+        if velocity.shape != (self.size,) or not math.isfinite(np.add.reduce(velocity)):
             raise TaskError(
                 f'task {self.name!r}: {self.size} finite velocities expected, got {velocity}'
             )
