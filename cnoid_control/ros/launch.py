@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
+import yaml
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
@@ -26,10 +28,12 @@ from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.launch_files import LaunchFiles
 from cnoid_control.ros.node.parameters import NODE_KEYS
 from cnoid_control.ros.transport import avoid_shared_memory
-from cnoid_control.runtime.config import RunConfig, find_config, load_config
+from cnoid_control.runtime.config import HeartbeatParameters, RunConfig, find_config, load_config
+from cnoid_control.runtime.defaults import MODEL_SUFFIXES, load_run
 from cnoid_control.share import shared_file
 
 PACKAGE = 'cnoid_control'
@@ -38,6 +42,8 @@ HARDWARE = ('mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real')
 SIMULATED = ('mujoco', 'gazebo', 'mujoco_ros2_control')
 # A simulated robot may be slow, but it is never gone for long [s].
 SIMULATED_TIMEOUT = 1.0
+# A node of a low rate is silent between its ticks.
+SILENT_TICKS = 3.5
 
 
 class Bringup:
@@ -55,7 +61,7 @@ class Bringup:
         self.namespace = given['namespace']
         self.pacing = given['pacing']
         self.viewer = given['viewer']
-        self.file = str(find_config(given['config']).resolve())
+        self.file = str(_config_file(given['config'], folder))
         self.config: RunConfig = load_config(self.file, ignore=NODE_KEYS)
         use_sim_time = given['use_sim_time']
         if use_sim_time == 'auto':
@@ -127,10 +133,12 @@ class Bringup:
         if not self.heartbeat:
             return []
         changes: dict[str, Any] = {}
-        given = self.config.values.get('heartbeat', {})
-        if self.hardware not in ('real', 'mock') and 'timeout' not in given:
-            # The node is silent while a simulation waits or is late.
-            changes['heartbeat.timeout'] = 3.0 if self.hardware == 'topic' else SIMULATED_TIMEOUT
+        if 'timeout' not in self.config.values.get('heartbeat', {}):
+            timeout = max(HeartbeatParameters().timeout, SILENT_TICKS / self.rate)
+            if self.hardware not in ('real', 'mock'):
+                # The node is silent while a simulation waits or is late.
+                timeout = max(timeout, 3.0 if self.hardware == 'topic' else SIMULATED_TIMEOUT)
+            changes['heartbeat.timeout'] = timeout
         return [self._node(PACKAGE, f'{PACKAGE}_heartbeat', self.file, changes)]
 
     def mujoco(self) -> list[Action]:
@@ -240,6 +248,23 @@ class Bringup:
             for inactive, names in started.items()
             if names
         ]
+
+
+def _config_file(name: str, folder: Path) -> Path:
+    """Parameter file by its path or name; for a robot model one is written that holds it.
+
+    Raises:
+        CnoidControlError: it is neither.
+    """
+    if Path(name).suffix.lower() not in MODEL_SUFFIXES:
+        with contextlib.suppress(CnoidControlError):
+            return find_config(name).resolve()
+    values = load_run(name).values
+    model = values['robot']['model']
+    values['robot']['model'] = model if '://' in model else str(Path(model).resolve())
+    file = folder / 'config.yaml'
+    file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}), encoding='utf-8')
+    return file
 
 
 def _given_file(name: str) -> Path | None:
@@ -354,7 +379,7 @@ def bringup(
         DeclareLaunchArgument(
             'config',
             default_value=None if config is None else str(config),
-            description="parameter file, or the name of one in the package's config/",
+            description='parameter file or robot model, or the name of one',
         )
     ]
     for name, default, choices, description in ARGUMENTS:

@@ -21,6 +21,7 @@ from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
 
 from cnoid_control.body import load_body
+from cnoid_control.exceptions import CnoidControlError
 
 NAMES = ('robot', 'sr1_pd', 'sr1_routine', 'sr1_walk')
 CHOICES = ['mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real']
@@ -310,6 +311,30 @@ def test_the_monitor_waits_for_a_simulation(root):
     assert parameters(monitor, context)['heartbeat.timeout'] == 1.0
     nodes, context = started(root, hardware='real')
     monitor = nodes['cnoid_control/cnoid_control_heartbeat']
-    assert 'heartbeat.timeout' not in parameters(monitor, context)
+    assert parameters(monitor, context)['heartbeat.timeout'] == 0.035
+    nodes, context = started(root, hardware='real', rate='10')
+    monitor = nodes['cnoid_control/cnoid_control_heartbeat']
+    assert parameters(monitor, context)['heartbeat.timeout'] == 0.35, 'a node of a low rate'
     nodes, _ = started(root, heartbeat='false')
     assert 'cnoid_control/cnoid_control_heartbeat' not in nodes
+
+
+def test_a_model_is_configuration_enough(root, tmp_path, monkeypatch):
+    """A robot without a configuration is held by `pd`; its file is found wherever nodes start."""
+    model = tmp_path / 'mine.urdf'
+    model.write_text((root / 'urdf' / 'arm.urdf').read_text())
+    monkeypatch.chdir(tmp_path)
+    for name, path in (('mine.urdf', model), ('arm', root / 'urdf' / 'arm.urdf')):
+        nodes, context = started(root, name='robot', config=name)
+        given = nodes['cnoid_control/cnoid_control']._Node__parameters
+        first = evaluate_parameters(context, given)[0]
+        file = Path(getattr(first, 'param_file', first))
+        values = yaml.safe_load(file.read_text())['/**']['ros__parameters']
+        assert values['controller'] == 'pd'
+        assert values['robot']['model'] == str(path)
+
+
+def test_what_is_neither_is_refused(root):
+    """With the places where both were looked for."""
+    with pytest.raises(CnoidControlError, match='neither a configuration nor a model'):
+        started(root, name='robot', config='nothing')
