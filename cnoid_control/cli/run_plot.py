@@ -49,6 +49,7 @@ class RunPlot:
         self._draw_robot(axes[0, 3], self._start, 'the robot at the start')
         self._draw_robot(axes[1, 3], self._body, 'the robot at the end')
         try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, dpi=100)
         except (OSError, ValueError) as error:
             raise CnoidControlError(f'{path} cannot be written: {error}') from error

@@ -151,7 +151,8 @@ def test_log_and_plot_are_written(capsys, tmp_path):
 
 
 def test_plot_that_cannot_be_written_costs_nothing_else(capsys, tmp_path):
-    """The summary is there, and the status tells."""
+    """The summary is there, and the status tells; a folder that is missing is made."""
+    (tmp_path / 'no').write_text('a file, no folder')
     words = ['run', 'sr1_pd', '--duration', '0.02', '--json', '--plot', str(tmp_path / 'no/x.png')]
     assert main(words) == 1
     captured = capsys.readouterr()
