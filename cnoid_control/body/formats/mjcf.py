@@ -98,6 +98,9 @@ class _Reader:
                 link.info[ROTOR_INERTIA] = link.rotor_inertia
         self._mimic(links)
         self._number(links)
+        passive = [link.joint_name for link in links if link.u_lower == link.u_upper == 0.0]
+        if passive:
+            self._warnings.append(f'joints without an actuator are passive: {", ".join(passive)}')
         self._warn_of_forces(bodies)
         shapes = ShapeReader(model, self._spec, self._warnings)
         of_name = {link.name: link for link in links}

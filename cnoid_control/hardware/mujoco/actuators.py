@@ -39,7 +39,9 @@ def add_actuator(
         slack = 0.0
         if joint.u_lower == joint.u_upper:
             slack = LOCKED_SLACK
-            logger.warning(
+            # That of an MJCF file is passive, which its reader has said.
+            tell = logger.info if joint.body.description.mjcf else logger.warning
+            tell(
                 'joint %r has an effort limit of %g: it is not driven, unless '
                 'effort_limits is false',
                 joint.joint_name,

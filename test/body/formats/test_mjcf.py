@@ -146,6 +146,8 @@ def test_joint_without_an_actuator_is_passive(tmp_path):
     body = load(tmp_path, CART)
     assert (body.joint('x').u_lower, body.joint('x').u_upper) == (-10.0, 10.0)
     assert body.joint('world_body_body_joint').u_upper == 0.0
+    said = 'joints without an actuator are passive: world_body_body_joint'
+    assert said in body.description.warnings
 
 
 def two_joints(actuators, more=''):
@@ -351,6 +353,33 @@ def test_two_arms_are_one_robot(tmp_path):
     assert [link.name for link in body.links][:2] == ['world', 'left']
     assert body.joint_names == ['left_j', 'right_j']
     MujocoReference(body).check(np.random.default_rng(5))
+
+
+@pytest.mark.parametrize('option', ['fusestatic', 'discardvisual', 'balanceinertia'])
+def test_what_the_compiler_changes_is_what_counts(tmp_path, option):
+    """Bodies that MuJoCo fuses are one link, and the dynamics agree with what is left."""
+    text = WALKER.replace('<option ', f'<compiler {option}="true"/><option ')
+    body = load(tmp_path, text)
+    assert ('foot' in [link.name for link in body.links]) == (option != 'fusestatic')
+    MujocoReference(body).check(np.random.default_rng(2))
+
+
+def test_attached_models_are_part_of_the_robot(tmp_path):
+    """A file may carry another one on its hand."""
+    (tmp_path / 'hand.xml').write_text(
+        '<mujoco model="hand"><worldbody><body name="palm"><geom size=".05" mass=".3"/>'
+        '<body name="finger" pos=".1 0 0"><joint name="grip" range="-30 30"/>'
+        '<geom size=".02" mass=".1"/></body></body></worldbody>'
+        '<actuator><position joint="grip" kp="5"/></actuator></mujoco>'
+    )
+    text = WALKER.replace('<worldbody>', '<asset><model file="hand.xml"/></asset><worldbody>')
+    text = text.replace(
+        '<body name="foot"', '<attach model="hand" body="palm" prefix="h_"/><body name="foot"'
+    )
+    body = load(tmp_path, text)
+    assert body.joint('h_grip').description.kp == 5.0
+    assert body.joint('h_grip').q_upper == pytest.approx(np.radians(30.0))
+    MujocoReference(body).check(np.random.default_rng(2))
 
 
 def test_include_is_followed(tmp_path):

@@ -51,6 +51,12 @@ MOTORS = '<motor joint="shoulder"/><motor joint="elbow"/>'
 RATES = '<velocity joint="shoulder" kv="8"/><velocity joint="elbow" kv="3"/>'
 
 
+TENDON = (
+    '<tendon><fixed name="t" stiffness="30" damping="1"><joint joint="shoulder" coef="1"/>'
+    '<joint joint="elbow" coef="2"/></fixed></tendon>'
+)
+
+
 @pytest.fixture
 def arm_file(tmp_path):
     """Function that writes the file of the arm."""
@@ -120,6 +126,28 @@ def test_effort_is_exactly_the_joint_torque(arm_file, integrator):
     np.testing.assert_allclose(hardware.data.qpos, data.qpos, atol=1e-9)
     np.testing.assert_allclose(hardware.body.q, data.qpos[7:], atol=1e-9)
     np.testing.assert_allclose(hardware.data.qfrc_actuator[6:], [3.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    'change',
+    [
+        ('<sensor>', '<equality><connect body1="lower" anchor="0.3 0 0"/></equality><sensor>'),
+        ('<sensor>', f'{TENDON}<sensor>'),
+        ('<worldbody>', '<worldbody><body name="hand" mocap="true" pos="1 1 1"/>'),
+        ('<compiler ', '<compiler fusestatic="true" '),
+        ('armature="0.01"', 'armature="0.01" stiffness="4" springref="0.3"'),
+    ],
+)
+def test_constraints_tendons_and_springs_of_the_file_act(arm_file, change):
+    """What the body does not know of acts in the physics as in MuJoCo itself."""
+    path = arm_file(change=change)
+    hardware = simulate(load(path))
+    run(hardware, {'u': [2.0, -1.0]}, 100)
+    model, data = plain(path)
+    for _ in range(100):
+        data.qfrc_applied[6:] = [2.0, -1.0]
+        mujoco.mj_step(model, data)
+    np.testing.assert_allclose(hardware.data.qpos, data.qpos, atol=1e-9)
 
 
 def test_effort_stays_within_the_joints_force_range(arm_file):
