@@ -317,7 +317,8 @@ def _differences(old: Any, new: Any, key: str, read_only: bool) -> Iterator[Para
         for name in dict.fromkeys([*old, *new]):
             pair = old.get(name, MISSING), new.get(name, MISSING)
             yield from _differences(*pair, _join(key, str(name)), read_only)
-    elif old != new:
+    # The default of an argument may be anything, and the same one is no change.
+    elif old is not new and old != new:
         yield ParameterChange(key, old, new, read_only)
 
 

@@ -98,7 +98,14 @@ def _key_and_value(argument: str, text: str) -> tuple[str, Any]:
     key, equals, value = text.partition('=')
     if not equals or not key:
         raise CnoidControlError(f'{argument} {text!r} is not KEY=VALUE')
-    return key, parse_value(value)
+    return key, _file_from_here(parse_value(value))
+
+
+def _file_from_here(value: Any) -> Any:
+    """Value of an option; a file of the working folder, as the shell completes it, is absolute."""
+    if isinstance(value, str) and Path(value).suffix and Path(value).is_file():
+        return str(Path(value).resolve())
+    return value
 
 
 def _from_here(controller: str) -> str:

@@ -223,3 +223,16 @@ def test_interrupt_ends_the_run_properly(tmp_path, patient, number):
     assert (summary['exit'], summary['interrupted']) == ('completed', True)
     assert len(LogFile(log).times('joint_states')) == summary['ticks'] > 0
     assert plot.is_file()
+
+
+def test_a_file_that_is_typed_starts_at_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Inside a configuration it starts at the configuration's folder; who types means his own."""
+    joints = 29
+    line = ' '.join(['0.0'] * joints)
+    (tmp_path / 'way.path').write_text(f'0 {joints} {line}\n0.1 {joints} {line}\n')
+    monkeypatch.chdir(tmp_path)
+    words = ['sr1_pd', '--controller', 'trajectory', '--option', 'file=way.path']
+    status, summary = run(capsys, *words, '--option', 'finish=true', '--duration', '0.3')
+    assert (status, summary['exit']) == (0, 'finished')

@@ -9,6 +9,7 @@ import math
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from rcl_interfaces.msg import (
@@ -211,11 +212,13 @@ def nested_values(node: Node) -> dict[str, Any]:
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
+    """Default of an option as ROS has it; None where there is none, or ROS cannot express it."""
+    value = None if field.default is dataclasses.MISSING else field.default
     if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return None
+        value = field.default_factory()
+    if isinstance(value, Path):
+        return str(value)
+    return value if isinstance(value, (bool, int, float, str, list, tuple)) else None
 
 
 RUN_KEYS = tuple(item.name for item in fields(RunParameters))
