@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.gains import joint_gains
 from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
 from cnoid_control.exceptions import CnoidControlError
@@ -88,6 +88,9 @@ class PDController(SimpleController):
             print(error, file=io.os)
             return False
         for joint in self.body.joints:
+            # The surface of a track has no place to be held at; uncommanded it stands still.
+            if joint.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK:
+                continue
             joint.actuation_mode = StateFlag.JOINT_EFFORT
             io.enable_io(joint)
             io.enable_input(joint, StateFlag.JOINT_VELOCITY)

@@ -165,6 +165,10 @@ class RayCaster:
         model = self._model
         groups = model.geom_group[hidden].copy()
         model.geom_group[hidden] = UNSEEN_GROUP
+        # MuJoCo (as of 3.17) leaves out bodies by boxes that do not enclose all their shapes: not
+        # those that only are seen, nor those of links without mass. Without boxes all are tried.
+        boxes = model.body_bvhadr.copy()
+        model.body_bvhadr[:] = -1
         try:
             mujoco.mj_multiRay(
                 model,
@@ -182,6 +186,7 @@ class RayCaster:
             )
         finally:
             model.geom_group[hidden] = groups
+            model.body_bvhadr[:] = boxes
         self.distances[self.geoms < 0] = np.inf
 
 

@@ -134,3 +134,18 @@ def test_a_turned_robot_is_drawn_whole():
         pictures.append(draw([body], view))
     assert red(pictures[1]).sum() > 500
     np.testing.assert_array_equal(pictures[0], pictures[1])
+
+
+def test_everything_that_is_seen_is_drawn():
+    """A long part that only is seen, beside a small one that collides, on a link that is turned."""
+    rod = Shape(Box((0.1, 0.1, 1.6)), np.array([0.0, 0.0, 0.8]), color=(1.0, 0.0, 0.0, 1.0))
+    rod.collision = False
+    lump = Shape(Box((0.1, 0.1, 0.1)), visual=False)
+    turned = np.diag([-1.0, 1.0, -1.0])
+    for mass in (0.0, 1.0):
+        root = LinkDescription('root', translation=np.array([0.0, 0.0, 1.8]))
+        link = LinkDescription('rod', 'root', rotation=turned, mass=mass, shapes=[rod, lump])
+        link.inertia = mass * np.eye(3)
+        image = draw([Body(BodyDescription('rod', [root, link]))], FRONT)
+        size = 1.6 * 0.1 * (FRONT.focal_length / 4.95) ** 2
+        assert red(image).sum() == pytest.approx(size, rel=0.25)
