@@ -10,6 +10,7 @@ from controllers.runs import main_controller, open_loop, run_for
 from cnoid_control.controllers.pd import PDController, PDParameters
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.defaults import config_from_model
 
 
 def test_arm_goes_to_the_posture_and_holds_it() -> None:
@@ -112,4 +113,20 @@ def test_without_a_posture_it_returns_to_the_initial_one() -> None:
     managed.change_options({}, replace(managed.parameters, posture=[]))
     run_for(loop, 0.1)
     np.testing.assert_allclose(managed.controller.q_ref, initial, atol=1e-12)
+    loop.close()
+
+
+def test_tracks_stand_still(tmp_path) -> None:
+    """The surface of a track is not held: a vehicle that has nothing else runs all the same."""
+    path = tmp_path / 'tank.body'
+    path.write_text("""
+links:
+  - {name: base, joint_type: free, mass: 10, translation: [0, 0, 0.1]}
+  - {name: left, parent: base, joint_type: pseudo_continuous_track, joint_id: 0, joint_axis: Y,
+     elements: {Shape: {geometry: {type: Box, size: [1, 1, 0.2]}}}}
+""")
+    loop = make_loop(config_from_model(str(path)), os=io.StringIO())
+    loop.open()
+    run_for(loop, 0.2)
+    assert abs(loop.hardware.body.root_link.p[0]) < 1e-3
     loop.close()

@@ -137,7 +137,7 @@ def test_a_turned_robot_is_drawn_whole():
 
 
 def test_everything_that_is_seen_is_drawn():
-    """A long part that only is seen, beside a small one that collides, on a link that is turned."""
+    """A long part that only is seen, beside a small one that collides, on a turned link."""
     rod = Shape(Box((0.1, 0.1, 1.6)), np.array([0.0, 0.0, 0.8]), color=(1.0, 0.0, 0.0, 1.0))
     rod.collision = False
     lump = Shape(Box((0.1, 0.1, 0.1)), visual=False)
