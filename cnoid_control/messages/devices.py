@@ -221,8 +221,8 @@ def default_topic(device: Device) -> str:
 
 def topic_name(name: str) -> str:
     """Name of a device with no other characters than ROS allows in a topic."""
-    name = re.sub(r'[^A-Za-z0-9_/]', '_', name)
-    return f'_{name}' if name[:1].isdigit() else name
+    parts = [part for part in re.sub(r'[^A-Za-z0-9_/]', '_', name).split('/') if part] or ['_']
+    return '/'.join(f'_{part}' if part[0].isdigit() else part for part in parts)
 
 
 def device_streams(device: Device, topics: Mapping[str, str]) -> list[tuple[str, Stream]]:

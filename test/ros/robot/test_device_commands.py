@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
 from mujoco_rig import Rig, write_arm
+from rclpy.validate_topic_name import validate_topic_name
 from robot_rig import QOS, RobotRig, effort_request
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
@@ -83,6 +84,8 @@ def test_topics_have_names_that_ros_allows():
     """Whatever the model calls its devices."""
     assert command_topic(SpotLight('lamp')) == 'lamp/command'
     assert command_topic(SpotLight('2nd lamp-left')) == '_2nd_lamp_left/command'
+    for name in ('', '/', '/front//2/lamp', 'Lampe über Tür', '$(x)', '~lamp'):
+        assert validate_topic_name(command_topic(SpotLight(name)))
 
 
 def test_a_change_is_sent_once_and_a_measurement_never(rig):
