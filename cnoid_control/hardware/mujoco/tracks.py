@@ -13,6 +13,10 @@ from cnoid_control.hardware.mujoco.model import MujocoModel
 # Sine of the angle between contact normal and track axis below which the surface slows down:
 # the side of a track does not run.
 SIDE = 0.1
+# a x b = CROSS[i, j, k] a[j] b[k].
+CROSS = np.zeros((3, 3, 3))
+CROSS[[0, 1, 2], [1, 2, 0], [2, 0, 1]] = 1.0
+CROSS[[0, 1, 2], [2, 0, 1], [1, 2, 0]] = -1.0
 
 
 class TrackCommands:
@@ -102,40 +106,43 @@ class TrackCommands:
         if not rows.size:
             return
         axes = np.einsum('nij,nj->ni', data.xmat[self._bodies].reshape(-1, 3, 3), self._axes)
-        for row in rows:
-            contact = contacts[int(row)]
-            frame = contact.frame.reshape(3, 3)
-            relative = np.zeros(3)
-            # The first axis of the frame points from the first geom to the second one.
-            for side, sign in ((0, -1.0), (1, 1.0)):
-                track = int(tracks[row, side])
-                if track < 0:
-                    continue
-                along = np.cross(axes[track], sign * frame[0])
-                along /= max(float(np.linalg.norm(along)), SIDE)
-                # The surface runs backwards where the track is to be pushed ahead.
-                relative -= sign * self._acting[track] * along
-                self._touching.append((int(row), track, sign * along))
-            if contact.efc_address >= 0 and contact.dim > 1:
-                self._slide(contact, frame[1:] @ relative)
+        crosses = np.einsum('ijk,nj->nik', CROSS, axes)
+        frames = contacts.frame[rows].reshape(-1, 3, 3)
+        relative = np.zeros((rows.size, 3))
+        # The first axis of a frame points from the first geom to the second one.
+        for side, sign in ((0, -1.0), (1, 1.0)):
+            places = np.flatnonzero(tracks[rows, side] >= 0)
+            own = tracks[rows[places], side]
+            along = sign * np.einsum('nij,nj->ni', crosses[own], frames[places, 0])
+            along /= np.maximum(np.linalg.norm(along, axis=1), SIDE)[:, None]
+            # The surface runs backwards where the track is to be pushed ahead.
+            relative[places] -= sign * self._acting[own, None] * along
+            self._touching += zip(rows[places], own, sign * along, strict=True)
+        self._slide(rows, np.einsum('nij,nj->ni', frames[:, 1:], relative))
 
-    def _slide(self, contact: mujoco.MjContact, velocity: np.ndarray) -> None:
-        """Have the solver see a contact that slides at a velocity more than its bodies do [m/s].
+    def _slide(self, rows: np.ndarray, velocities: np.ndarray) -> None:
+        """Have the solver see contacts that slide at velocities more than their bodies do.
 
         A constraint's reference acceleration is -b (its velocity) - k (its violation), with the b
         and k of this step: the velocity of the surface goes into the first part.
+
+        Args:
+            rows: the contacts.
+            velocities: along the two tangents of each [m/s], shape (n, 2).
         """
-        data = self._data
-        first = int(contact.efc_address)
-        damping = data.efc_KBIP.reshape(-1, 4)[:, 1]
+        data, contacts = self._data, self._data.contact
+        held = (contacts.efc_address[rows] >= 0) & (contacts.dim[rows] > 1)
+        rows, velocities = rows[held], velocities[held]
+        first = contacts.efc_address[rows, None]
         if self._model.opt.cone == int(mujoco.mjtCone.mjCONE_ELLIPTIC):
-            rows = slice(first + 1, first + 3)
-            data.efc_aref[rows] -= damping[rows] * velocity
-            return
-        # Edges of a pyramid: normal plus and minus friction times each tangent.
-        edges = (np.array(contact.friction[:2]) * velocity).repeat(2) * [1.0, -1.0, 1.0, -1.0]
-        rows = slice(first, first + 4)
-        data.efc_aref[rows] -= damping[rows] * edges
+            addresses = first + np.array([1, 2])
+        else:
+            # Edges of a pyramid: normal plus and minus friction times each tangent.
+            addresses = first + np.arange(4)
+            signs = [1.0, -1.0, 1.0, -1.0]
+            velocities = (contacts.friction[rows, :2] * velocities).repeat(2, axis=1) * signs
+        damping = data.efc_KBIP.reshape(-1, 4)[:, 1]
+        data.efc_aref[addresses] -= damping[addresses] * velocities
 
     def integrate(self, duration: float) -> None:
         """Show in the body how the surfaces have run for a time [s]; called before `latch`."""
@@ -146,7 +153,7 @@ class TrackCommands:
         effort = np.zeros(self._slots.size)
         force = np.zeros(6)
         for row, track, along in self._touching:
-            mujoco.mj_contactForce(self._model, self._data, row, force)
+            mujoco.mj_contactForce(self._model, self._data, int(row), force)
             # The force is that of the first geom on the second one.
-            effort[track] += along @ (force[:3] @ self._data.contact[row].frame.reshape(3, 3))
+            effort[track] += along @ (force[:3] @ self._data.contact[int(row)].frame.reshape(3, 3))
         self._arrays['u'][self._slots] = effort
