@@ -99,7 +99,7 @@ def _find_packages_around(path: Path) -> Iterator[None]:
     own: Callable[[str], str] = substitution_args._eval_find
 
     def find(name: str) -> str:
-        return str(find_package(name, path.parent, str(path)))
+        return str(find_package(name, path.parent))
 
     substitution_args._eval_find = find
     substitution_args._eval_dict['find'] = find
@@ -113,6 +113,9 @@ def _find_packages_around(path: Path) -> Iterator[None]:
 def _message(error: Exception) -> str:
     if isinstance(error, ExpatError):
         return f'is not XML that can be read: {error}'
+    for cause in (error, getattr(error, 'exc', None), error.__cause__, error.__context__):
+        if isinstance(cause, ModelError):
+            return str(cause)
     said = ' '.join(str(error).split()) or repr(error)
     undefined = UNDEFINED.search(said)
     if undefined:
