@@ -79,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_graph(name: str, picture: str | None) -> int:
     from cnoid_control.controllers.composition.graph import draw_graph, graph_text
+    from cnoid_control.controllers.composition.made_controller import MadeController
     from cnoid_control.controllers.composition.stage import make_stage
     from cnoid_control.runtime.config import ROS_KEYS, load_config
 
@@ -87,6 +88,11 @@ def _show_graph(name: str, picture: str | None) -> int:
     options = config.options.get(controller, {})
     if isinstance(options, str):
         options = parse_option_string(options)
+    found = find_controller(config.parameters.controller, config.folder)
+    if issubclass(found, MadeController):
+        # The rest is for the actuators.
+        own = {name for name, _, _ in found.maker.fields}
+        options = {key: value for key, value in options.items() if key in own}
     root = make_stage(controller, config.parameters.controller, options, folder=config.folder)
     print(graph_text(root, config.name))
     if picture:

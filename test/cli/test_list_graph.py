@@ -25,3 +25,17 @@ def test_an_unknown_config_is_refused(capsys):
     """The message names it and those that there are."""
     assert main(['list', '--graph', 'nothing']) == 1
     assert "'nothing'" in capsys.readouterr().err
+
+
+def test_graph_of_a_function_with_options_for_the_actuators(tmp_path, capsys):
+    """They are no options of the function."""
+    (tmp_path / 'mine.py').write_text(
+        'from cnoid_control.controllers.composition import BaseController\n'
+        'def make(robot, goal: float = 0.0):\n    return BaseController()\n'
+    )
+    (tmp_path / 'mine.yaml').write_text(
+        '/**: {ros__parameters: {robot: {model: sr1}, controller: "mine.py:make", '
+        'make: {goal: 1.0, kp: 3.0}}}'
+    )
+    assert main(['list', '--graph', str(tmp_path / 'mine.yaml')]) == 0
+    assert 'mine: make()' in capsys.readouterr().out
