@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import sys
@@ -50,6 +51,8 @@ class Keyboard(JoystickSource):
         self._file = sys.stdin.fileno()
         self._before = termios.tcgetattr(self._file)
         tty.setcbreak(self._file)
+        # The terminal is given back however the program ends.
+        atexit.register(self.close)
         sys.stderr.write(HELP)
         self._timeout = timeout
         self._heard: dict[str, float] = {}
@@ -78,6 +81,7 @@ class Keyboard(JoystickSource):
         if self._file >= 0:
             termios.tcsetattr(self._file, termios.TCSADRAIN, self._before)
             self._file = -1
+            atexit.unregister(self.close)
 
 
 def split_keys(text: str) -> list[str]:
