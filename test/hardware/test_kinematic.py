@@ -6,7 +6,13 @@ import pytest
 from hardware.conftest import ALL_MOTION, make_description, make_request
 
 from cnoid_control.body import Body, JointType, StateFlag
-from cnoid_control.body.devices import AccelerationSensor, ForceSensor, Imu, RangeSensor
+from cnoid_control.body.devices import (
+    AccelerationSensor,
+    ForceSensor,
+    GenericDevice,
+    Imu,
+    RangeSensor,
+)
 from cnoid_control.hardware.disturbance import DisturbanceParameters
 from cnoid_control.hardware.exceptions import (
     HardwareError,
@@ -214,3 +220,15 @@ def test_no_delay_of_the_root_is_its_own(free_arm: Body) -> None:
     lonely = make_description(JointType.FREE)
     del lonely.links[1:]
     start(Body(lonely), IORequest(outputs=root, no_delay={'base'}))
+
+
+def test_device_that_nothing_measures_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """Values that stay zero are not passed off as measured ones."""
+    description = make_description(JointType.FIXED)
+    description.devices = [
+        ('hand', GenericDevice('attitude', 'framequat', size=4)),
+        ('hand', Imu('imu')),
+    ]
+    start(Body(description), IORequest(devices={'attitude', 'imu'}))
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["nothing measures device 'attitude' here: it stays zero"]

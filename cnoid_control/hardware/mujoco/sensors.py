@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection
@@ -27,6 +28,8 @@ from cnoid_control.hardware.mujoco.parameters import SceneParameters
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer
 
 Call = Callable[[], object]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -62,13 +65,14 @@ class MotionSensors:
 
     def open(self, names: Collection[str]) -> None:
         """Measure the devices of these names that are motion or force sensors."""
-        self._measured = [
-            self._prepare(device)
-            for device in self._body.devices
-            if device.name in names
-            and self._mapping.devices.is_measured(device.name)
-            and not isinstance(device, VisionSensor)
-        ]
+        self._measured = []
+        for device in self._body.devices:
+            if device.name not in names or isinstance(device, VisionSensor):
+                continue
+            if self._mapping.devices.is_measured(device.name):
+                self._measured.append(self._prepare(device))
+            elif any(getattr(device, field).size for field in device.measured_fields):
+                logger.warning('nothing measures device %r here: it stays zero', device.name)
 
     def _prepare(self, device: Device) -> _Measured:
         sensors = self._mapping.devices.sensors(device.name)
