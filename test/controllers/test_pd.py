@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from controllers.runs import main_controller, open_loop, run_for
 
+from cnoid_control.body.gains import joint_gains
 from cnoid_control.controllers.pd import PDController, PDParameters
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
@@ -130,3 +131,32 @@ links:
     run_for(loop, 0.2)
     assert abs(loop.hardware.body.root_link.p[0]) < 1e-3
     loop.close()
+
+
+def test_posture_and_gains_by_joint_names() -> None:
+    """Joints that are not named stay and have automatic gains; kd belongs to the kp in force."""
+    options = {'posture': {'joint4': 1.3}, 'kp_of': {'joint2': 500.0}, 'move_time': 0.5}
+    loop = make_loop(config_from_model('arm.urdf', {'pd': options}))
+    start = loop.hardware.body.q.copy()
+    automatic = joint_gains(loop.hardware.body, 0.001)
+    assert loop.run(1.5).exit == 'completed'
+    controller = loop.host.members()[0].controller
+    goal = start.copy()
+    goal[3] = 1.3
+    np.testing.assert_allclose(controller.q_ref, goal)
+    np.testing.assert_allclose(loop.hardware.body.q, goal, atol=0.01)
+    kp, _, kd = controller.gains
+    assert kp[1] == 500.0
+    assert kd[1] == pytest.approx(automatic.damping_of(np.full(7, 500.0))[1])
+    others = [i for i in range(7) if i != 1]
+    np.testing.assert_allclose(kp[others], automatic.kp[others])
+    np.testing.assert_allclose(kd[others], automatic.kd[others])
+    assert controller.gains_of('joint2')['kp'] == 500.0
+
+
+def test_unknown_joint_of_the_posture_is_refused() -> None:
+    """With the choices."""
+    os = io.StringIO()
+    loop = make_loop(load_config('pd', {'pd.posture': {'knee': 1.0}}), os=os)
+    assert loop.run(0.1).exit == 'failed'
+    assert 'posture.knee: unknown joint; choose from: joint1, joint2' in os.getvalue()
