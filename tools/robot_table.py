@@ -89,7 +89,7 @@ def models(folders: list[str], only: list[str], catalog: bool) -> Iterator[tuple
 
     for name, item in ITEMS.items() if catalog else ():
         path = cached_model(name)
-        if path is not None and (not only or name in only):
+        if item.kind == 'robot' and path is not None and (not only or name in only):
             yield item.wheel.project, name, str(path)
     for folder in folders:
         for path in sorted(Path(folder).rglob('*')):

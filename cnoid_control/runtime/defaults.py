@@ -215,7 +215,9 @@ def _stated_posture(body: Body) -> np.ndarray:
     """Posture that the place which the model gives is for."""
     q = np.array([joint.description.q_initial for joint in body.joints])
     own = own_posture(body.description)
-    return q if own is None else with_posture(body, q, own)
+    if own is None or own.position is None:
+        return q
+    return with_posture(body, q, own)
 
 
 def _balance(body: Body) -> None:

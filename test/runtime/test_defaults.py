@@ -109,6 +109,27 @@ def test_floating_robot_starts_on_the_ground(model) -> None:
     assert make_robot(RobotParameters(str(path), position=[0, 0, 2])).root_link.p[2] == 2.0
 
 
+def test_place_of_the_model_is_for_its_zero_posture(model) -> None:
+    """It is kept there; bent knees of a group state bring the robot down to the ground."""
+    placed = '<cnoid_control><root type="free" xyz="1 2 0.7"/></cnoid_control></robot>'
+    path = model(biped().replace('</robot>', placed))
+    np.testing.assert_allclose(robot_of_model(path).root_link.p, [1.0, 2.0, 0.7])
+    bent = {'hip': -0.4, 'knee': 0.8, 'ankle': -0.4}
+    values = ''.join(
+        f'<joint name="{side}_{name}" value="{value}"/>'
+        for side in ('left', 'right')
+        for name, value in bent.items()
+    )
+    model(
+        f'<robot name="r"><group_state name="home" group="g">{values}</group_state></robot>',
+        'robot.srdf',
+    )
+    body = robot_of_model(path)
+    np.testing.assert_allclose(body.root_link.p, [1.0, 2.0, 0.04 + 0.6 * np.cos(0.4)], atol=1e-9)
+    sunk = biped().replace('</robot>', placed.replace('0.7', '0.5'))
+    assert lowest(robot_of_model(model(sunk, 'sunk.urdf'))) == pytest.approx(0.0, abs=1e-9)
+
+
 def test_fixed_robot_that_would_be_in_the_floor_is_raised(model) -> None:
     """One that hangs gets out of reach; one that stands on its base just clears it."""
     pendulum = (
