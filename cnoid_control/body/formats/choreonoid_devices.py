@@ -124,6 +124,14 @@ def _read_vision(node: BodyNode, device: VisionSensor) -> None:
     if name not in frames:
         raise node.fail('optical_frame', f'one of {", ".join(frames)}')
     device.optical_frame = frames[name]
+    if 'optical_frame_rotation' not in node:
+        return
+    wanted = node.rotation('optical_frame_rotation')
+    for frame in OpticalFrame:
+        device.optical_frame = frame
+        if np.allclose(device.R_optical, wanted, atol=1e-6):
+            return
+    raise node.fail('optical_frame_rotation', f'that of one of {", ".join(frames)}')
 
 
 def _range_camera(node: BodyNode) -> Device:

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cnoid_control.body import Body, GenericDevice, JointType
+from cnoid_control.body import Body, GenericDevice, JointType, ModelError, RangeSensor
 from cnoid_control.body.description import Ellipsoid, ExtraJointType, Sphere
+from cnoid_control.body.devices import OpticalFrame
 from cnoid_control.body.formats.choreonoid import parse_body
 
 
@@ -217,3 +218,17 @@ def test_yaml_resource_refers_to_the_model(tmp_path: Path) -> None:
         tmp_path,
     )
     assert body.mass == 7.0
+
+
+def test_optical_frame_by_its_rotation() -> None:
+    """The rotation of a known optical frame stands for it; another one is refused."""
+    text = (
+        'links: [{name: a, elements: {RangeSensor: {name: s, rotation: [0, 0, 1, 30],'
+        ' optical_frame_rotation: [[1, 0, 0, 90], [0, 1, 0, %s]]}}}]'
+    )
+    (sensor,) = read(text % '-90').devices_of(RangeSensor)
+    assert sensor.optical_frame is OpticalFrame.ROBOTICS
+    ahead = [np.cos(np.radians(30.0)), np.sin(np.radians(30.0)), 0.0]
+    np.testing.assert_allclose(-sensor.R_optical[:, 2], ahead, atol=1e-12)
+    with pytest.raises(ModelError, match='optical_frame_rotation'):
+        read(text % '17')
