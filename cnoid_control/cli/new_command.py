@@ -91,38 +91,32 @@ from pathlib import Path
 
 import numpy as np
 
-from cnoid_control.runtime.build import make_loop
-from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.summary import RunMonitor
+from cnoid_control import run
 
 CONFIG = Path(__file__).parent / '$name.yaml'
 
 
-def run(duration: float, **options: float) -> tuple[RunMonitor, np.ndarray]:
-    """Run the controller; the monitor, and the swinging joint's angle tick by tick."""
-    config = load_config(CONFIG, {'$name': options})
-    loop = make_loop(config)
-    monitor = RunMonitor(loop)
-    blocks: list[np.ndarray] = []
-    loop.trace.listeners.append(blocks.append)
-    outcome = loop.run(duration)
-    assert outcome.exit == 'completed', outcome.reason
-    joint = loop.hardware.body.joint('RARM_SHOULDER_P').joint_id
-    return monitor, np.concatenate(blocks)[:, loop.trace.columns['q']][:, joint]
+def simulate(duration: float, **options: float) -> tuple[dict, np.ndarray]:
+    """Run the controller; the summary, and the swinging joint's angle tick by tick."""
+    done = run(CONFIG, duration=duration, options=options)
+    summary = done.summary()
+    assert summary['exit'] == 'completed', summary
+    joint = done.robot.joint('RARM_SHOULDER_P').joint_id
+    return summary, done.recorded.q[:, joint]
 
 
 def test_swings_and_stands():
     """After half a period the arm is at its farthest, and the robot stands."""
-    monitor, angles = run(1.0, amplitude=0.3, frequency=0.5)
-    assert not monitor.fell
-    assert monitor.max_joint_error < 0.03
+    summary, angles = simulate(1.0, amplitude=0.3, frequency=0.5)
+    assert not summary['fell']
+    assert summary['max_joint_error'] < 0.03
     assert abs(np.ptp(angles) - 0.3) < 0.02
 
 
 def test_amplitude_zero_stands_still():
     """Without a swing the arm stays where it is."""
-    monitor, angles = run(0.5, amplitude=0.0)
-    assert not monitor.fell
+    summary, angles = simulate(0.5, amplitude=0.0)
+    assert not summary['fell']
     assert np.ptp(angles) < 0.01
 '''
 
