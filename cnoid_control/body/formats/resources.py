@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 from cnoid_control.body.exceptions import ModelError, PathOutsidePackage, invalid_value
 from cnoid_control.share import NAME as OWN_PACKAGE
@@ -63,11 +64,23 @@ def find_package(name: str, folder: Path, source: str = '') -> Path:
         for candidate in candidates:
             if (candidate / MANIFEST).is_file():
                 return candidate
+        for parent in around:
+            # A checkout may have another name than its package.
+            if _package_name(parent / MANIFEST) == name:
+                return parent
         for candidate in beside:
             if candidate.is_dir():
                 return candidate
     searched = ', '.join(str(folder) for folder in [*shares, *around, pip_share])
     raise ModelError(f'package {name!r} is not found; searched: {searched}', source)
+
+
+def _package_name(manifest: Path) -> str:
+    """Name that a package.xml states; empty where there is none that can be read."""
+    try:
+        return (ElementTree.parse(manifest).getroot().findtext('name') or '').strip()
+    except (OSError, ElementTree.ParseError):
+        return ''
 
 
 def _python_folders(name: str) -> list[Path]:

@@ -92,6 +92,15 @@ def test_the_ament_index_is_asked(package, tmp_path, monkeypatch):
     assert load_body(model).joint_names == ['shoulder']
 
 
+def test_a_checkout_of_another_name_is_found_by_its_manifest(package):
+    """The folder that a repository was cloned into need not have the package's name."""
+    clone = package.rename(package.with_name('my_clone'))
+    with pytest.raises(ModelError, match="'some_arm' is not found"):
+        load_body(clone / 'urdf' / 'arm.urdf.xacro')
+    (clone / 'package.xml').write_text('<package><name>some_arm</name></package>')
+    assert load_body(clone / 'urdf' / 'arm.urdf.xacro').joint_names == ['shoulder']
+
+
 def test_the_urdf_text_is_kept(package):
     """What the file stands for is kept for those who need URDF."""
     text = load_body(package / 'urdf' / 'arm.urdf.xacro').description.urdf
