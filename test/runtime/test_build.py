@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from fake_hardware import FakeHardware, Scripted, fake_loop, two_joint_body
 
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.faults.testbed import FaultyHardware
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.parameters import ParameterError
-from cnoid_control.runtime.build import make_loop
-from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.build import make_controllers, make_loop
+from cnoid_control.runtime.config import load_config, parse_config
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
@@ -237,3 +238,32 @@ def test_a_robot_that_fails_in_a_take_over_ends_the_run() -> None:
     assert (outcome.exit, outcome.reason) == ('failed', 'no more')
     assert loop.hardware.calls == ['open', 'close']
     release.set()
+
+
+def test_a_sub_controller_without_its_parent_is_told_the_choices() -> None:
+    """Itself is none of them."""
+    values = {
+        'robot': {'model': 'arm.urdf'},
+        'controller': 'pd',
+        'other_controllers': {'child': {'type': 'pd', 'parent': 'nobody'}},
+    }
+    with pytest.raises(CnoidControlError, match=r"parent 'nobody'.*choose from: pd$"):
+        make_controllers(parse_config(values))
+
+
+@pytest.mark.parametrize('own', [True, False])
+def test_hardware_is_closed_where_the_loop_cannot_be_made(monkeypatch, own: bool) -> None:
+    """Where it was made for the loop; somebody else's is left to them."""
+    closed: list[bool] = []
+    values = {
+        'robot': {'model': 'arm.urdf'},
+        'controller': 'pd',
+        'limits': {'joints': {'no_such_joint': {'max_velocity': 1.0}}},
+        'hardware': {'type': 'kinematic'},
+    }
+    config = parse_config(values)
+    hardware = make_loop(parse_config({**values, 'limits': {}})).hardware
+    monkeypatch.setattr(type(hardware), 'close', lambda self: closed.append(True))
+    with pytest.raises(CnoidControlError, match='no_such_joint'):
+        make_loop(config, None if own else hardware)
+    assert closed == [True] * own

@@ -10,7 +10,9 @@ import pytest
 from fake_hardware import FakeHardware, two_joint_body
 
 from cnoid_control import SimpleController, StateFlag, parameter
-from cnoid_control.body import Body
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.devices import PointLight
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerFailed, NoControllerLeft
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -382,3 +384,51 @@ def test_other_options_reach_the_controller() -> None:
         managed.change_options({'gain': -1.0}, Options(-1.0))
     assert controller.seen == [(1.0, 2.0, 1.0), (2.0, -1.0, 2.0)]
     assert controller.io.parameters.gain == managed.parameters.gain == 2.0
+
+
+def test_no_controller_is_left_after_initialize() -> None:
+    """That is said at once, not in the first tick."""
+
+    class Refusing(SimpleController):
+        def initialize(self, io):
+            return False
+
+    host = ControllerHost(
+        [ManagedController('c', Refusing())], two_joint_body(), 0.01, io.StringIO()
+    )
+    host.configure()
+    with pytest.raises(NoControllerLeft):
+        host.initialize()
+
+
+def test_devices_of_a_controller_that_does_not_start_are_let_go() -> None:
+    """What it does with them afterwards does not reach the robot."""
+    root = LinkDescription('root', joint_type=JointType.FREE)
+    body = Body(BodyDescription('lamp', [root], [('root', PointLight('light'))]))
+
+    class Dark(SimpleController):
+        def initialize(self, io):
+            self.light = io.body.devices[0]
+            return True
+
+        def start(self):
+            return False
+
+    class Idle(SimpleController):
+        def initialize(self, io):
+            return True
+
+        def control(self):
+            return True
+
+    dark = Dark()
+    managed = ManagedController('dark', dark)
+    host = ControllerHost([managed, ManagedController('idle', Idle())], body, 0.01, io.StringIO())
+    host.configure()
+    host.initialize()
+    transfer = managed.devices
+    host.start()
+    dark.light.on = False
+    dark.light.notify_state_change()
+    assert transfer is not None
+    assert not transfer._outgoing
