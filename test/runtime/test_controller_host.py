@@ -393,9 +393,8 @@ def test_no_controller_is_left_after_initialize() -> None:
         def initialize(self, io):
             return False
 
-    host = ControllerHost(
-        [ManagedController('c', Refusing())], two_joint_body(), 0.01, io.StringIO()
-    )
+    managed = ManagedController('c', Refusing())
+    host = ControllerHost([managed], two_joint_body(), 0.01, io.StringIO())
     host.configure()
     with pytest.raises(NoControllerLeft):
         host.initialize()
