@@ -419,3 +419,50 @@ def test_implausible_commands_are_replaced_by_limited_ones():
     loop.step()
     assert applied == [0.01, 0.01]
     assert loop.safe_state.is_engaged
+
+
+class Clock:
+    """Time that goes on when somebody sleeps, and a little whenever it is asked for."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def perf_counter(self) -> float:
+        """Time [s]."""
+        self.now += 1e-6
+        return self.now
+
+    def sleep(self, duration: float) -> None:
+        """Go on."""
+        self.now += duration
+
+
+def test_the_watchdog_is_told_how_long_ticks_take(monkeypatch):
+    """From when a tick was due to its end; a late one is not followed by a burst."""
+    clock = Clock()
+    monkeypatch.setattr(loop_module, 'time', clock)
+    loop = fake_loop(Scripted(2, lambda one: clock.sleep(0.5) or True), time_step=0.1)
+    told = []
+    loop.watchdog.tick_took = lambda duration, period: told.append((duration, period))
+    outcome = loop.run(0.4, real_time=True)
+    assert [duration for duration, _ in told] == pytest.approx([0.0, 0.5, 0.0, 0.0], abs=1e-3)
+    assert {period for _, period in told} == {0.1}
+    assert outcome.overruns == 1
+    assert outcome.wall_time == pytest.approx(0.8, abs=1e-3)
+
+
+def test_the_wall_time_of_a_run_that_goes_on(monkeypatch):
+    """Asked for in the midst of it."""
+    clock = Clock()
+    monkeypatch.setattr(loop_module, 'time', clock)
+    seen = []
+    loop = None
+
+    def look(controller):
+        clock.sleep(0.25)
+        seen.append(loop.outcome().wall_time)
+        return True
+
+    loop = fake_loop(Scripted(2, look))
+    loop.run(0.04)
+    assert seen == pytest.approx([0.25], abs=1e-3)
