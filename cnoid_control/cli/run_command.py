@@ -180,8 +180,9 @@ def _run_world(args: argparse.Namespace) -> int:
     from cnoid_control.cli.summary_table import print_summary
     from cnoid_control.simulation import Simulation
 
-    for name in ('controller', 'option', 'hardware', 'log', 'plot'):
-        if getattr(args, name):
+    given = {**vars(args), 'set': args.changes}
+    for name in ('controller', 'option', 'set', 'hardware', 'log', 'plot'):
+        if given[name]:
             raise CnoidControlError(
                 f'--{name} is for one robot, and {args.config} describes several'
             )

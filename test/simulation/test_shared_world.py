@@ -208,7 +208,9 @@ def test_mistakes_in_the_file_are_named(world: Path, old: str, new: str, words: 
         Simulation(world)
 
 
-@pytest.mark.parametrize('argument', ['--log=x.mcap', '--plot=x.png', '--controller=pd'])
+@pytest.mark.parametrize(
+    'argument', ['--log=x.mcap', '--plot=x.png', '--controller=pd', '--set=rate=100.0']
+)
 def test_arguments_for_one_robot_are_refused(world: Path, argument: str, capsys: Any) -> None:
     """They would be ignored."""
     assert main(['run', str(world), argument]) != 0
