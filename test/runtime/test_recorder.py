@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import threading
 
 import numpy as np
 import pinocchio as pin
@@ -20,11 +21,18 @@ from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.reader import LogFile
 from cnoid_control.log.writer import McapWriter
 from cnoid_control.messages import layouts
+from cnoid_control.runtime import recorder as recorder_module
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
-from cnoid_control.runtime.recorder import Recorder, unrotate
+from cnoid_control.runtime.recorder import (
+    BLOCK,
+    Recorder,
+    restore_state_text,
+    state_to_text,
+    unrotate,
+)
 
 
 class Torque(SimpleController):
@@ -239,3 +247,52 @@ def test_vectors_are_turned_into_the_axes_of_a_quaternion() -> None:
     turned = unrotate(np.array([one.coeffs() for one in quaternions]), vectors)
     expected = [one.matrix().T @ vector for one, vector in zip(quaternions, vectors, strict=True)]
     np.testing.assert_allclose(turned, expected, atol=1e-12)
+
+
+class Sometimes(Torque):
+    """Logs in every other tick."""
+
+    def control(self) -> bool:
+        self.io.body.u[:] = 0.0
+        if round(self.io.current_time / 0.01) % 2 == 0:
+            self.io.log('even', self.io.current_time)
+        return True
+
+
+def test_what_is_logged_is_logged_once(tmp_path):
+    """A value is not repeated in ticks that log nothing."""
+    hardware = FakeHardware(two_joint_body())
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body)
+    make_loop(hardware, Sometimes(), recorder=recorder).run(duration=0.1)
+    times = LogFile(tmp_path / 'x.mcap').times('a/even')
+    assert (times // 10_000_000).tolist() == [0, 2, 4, 6, 8]
+
+
+def test_blocks_that_nobody_takes_are_counted(tmp_path, monkeypatch):
+    """In real time the loop does not wait for the writer; what was dropped is told."""
+    monkeypatch.setattr(recorder_module, 'QUEUE_BLOCKS', 3)
+    hardware = FakeHardware(two_joint_body(), states=10**9)
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body, real_time=True)
+    waits = threading.Event()
+    write = recorder._write_blocks
+    recorder._write_blocks = lambda *args: waits.wait(20.0) and write(*args)
+    loop = make_loop(hardware, Torque(), recorder=recorder)
+    loop.open()
+    size = recorder._queue.maxsize
+    for _ in range((size + 2) * BLOCK):
+        loop.step()
+    waits.set()
+    loop.close()
+    assert recorder.dropped == 2 * BLOCK
+    assert len(LogFile(tmp_path / 'x.mcap').times('joint_states')) == size * BLOCK
+
+
+def test_a_state_that_a_body_is_in_is_left_untouched():
+    """Restoring another one puts the body into it."""
+    body, other = two_joint_body(), two_joint_body()
+    other.q[:] = 0.5, -0.5
+    text = state_to_text(other)
+    restore_state_text(body, text)
+    assert body.q.tolist() == [0.5, -0.5]
+    body.restore_state = None
+    restore_state_text(body, text)

@@ -206,3 +206,20 @@ def test_tilt_of_a_root_that_is_turned_in_every_way() -> None:
 def test_reports_become_plain_values(value, plain) -> None:
     """What JSON has a word for stays, everything else becomes text."""
     assert _plain({'a': [value]}) == {'a': [plain]}
+
+
+def test_tilt_counts_from_how_the_robot_began() -> None:
+    """A robot that starts tilted has not tilted, and one that comes upright has."""
+
+    class Righted(Turned):
+        def __init__(self, first, then) -> None:
+            super().__init__(then)
+            self.body.root_link.R = first
+
+    rng = np.random.default_rng(6)
+    for _ in range(4):
+        first, then = (pin.exp3(0.3 * rng.normal(size=3)) for _ in range(2))
+        summary = run(Righted(first, then), Idle(), 3)
+        # What was up in the axes of the root, then and now.
+        cosine = first[2] @ then[2]
+        assert summary['max_tilt_deg'] == pytest.approx(np.degrees(np.arccos(cosine)), abs=1e-6)

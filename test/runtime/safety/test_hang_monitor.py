@@ -205,3 +205,17 @@ def test_a_second_start_ends_the_first_watch() -> None:
     first.join(20.0)
     assert not first.is_alive()
     monitor.stop()
+
+
+def test_hangs_that_are_only_reported_are_counted() -> None:
+    """Once each."""
+    told: list[float] = []
+    monitor = HangMonitor()
+    monitor.start(0.001, None, lambda call, duration: told.append(duration))
+    monitor.call = begin_call(None, 'control', True)
+    deadline = time.monotonic() + 20.0
+    while not told and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(0.01)
+    monitor.stop()
+    assert (monitor.hangs, len(told)) == (1, 1)

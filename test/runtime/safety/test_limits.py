@@ -542,3 +542,45 @@ def test_efforts_of_some_joints_are_limited_on_either_side(side: float) -> None:
     body.u[:] = side * 4.0
     limiter.apply(DT)
     assert body.u.tolist() == [side * 4.0, side * 4.0]
+
+
+SOFT = {'soft_lower': -0.5, 'soft_upper': 0.5, 'k_position': 10.0}
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('mode', 'soft', 'acceleration', 'q', 'dq', 'command', 'kind'),
+    [
+        (StateFlag.JOINT_VELOCITY, False, 10.0, 0.0, 0.0, 1.0, 'acceleration'),
+        (StateFlag.JOINT_VELOCITY, False, 10.0, 0.0, 1.0, -1.0, 'acceleration'),
+        (StateFlag.JOINT_VELOCITY, False, 10.0, 1.1, 0.0, -1.9, 'position'),
+        (StateFlag.JOINT_VELOCITY, False, 10.0, 0.9999, 0.0, 1.0, 'position'),
+        (StateFlag.JOINT_VELOCITY, False, 10.0, 0.0, 0.0, 2.5, 'velocity'),
+        (StateFlag.JOINT_VELOCITY, True, math.inf, 0.49, 0.0, 1.0, 'soft'),
+        (StateFlag.JOINT_DISPLACEMENT, False, math.inf, -0.3, 0.0, 0.3, 'velocity'),
+        (StateFlag.JOINT_DISPLACEMENT, False, 10.0, 0.0, 0.0, 0.003, 'acceleration'),
+        (StateFlag.JOINT_DISPLACEMENT, False, math.inf, 1.1, 0.0, 1.0, 'position'),
+        (StateFlag.JOINT_DISPLACEMENT, True, math.inf, 0.499, 0.0, 0.4995, 'soft'),
+        (StateFlag.JOINT_EFFORT, True, math.inf, 0.499, 0.0, 4.0, 'soft'),
+        (StateFlag.JOINT_EFFORT, False, math.inf, 1.0, 0.1, 4.0, 'position'),
+    ],
+)
+def test_each_limit_counts_under_its_own_kind(
+    side: float,
+    mode: StateFlag,
+    soft: bool,
+    acceleration: float,
+    q: float,
+    dq: float,
+    command: float,
+    kind: str,
+) -> None:
+    """The first rule that the command breaks is named, on either side of the range."""
+    extra = {**SOFT, 'k_velocity': 20.0} if soft else {}
+    body = make_body([Joint(-1.0, 1.0, 2.0, effort=5.0, **extra)], mode)
+    body.q[:], body.dq[:] = side * q, side * dq
+    parameters = LimitsParameters(max_acceleration=acceleration, recovery_velocity=0.1)
+    limiter = CommandLimiter(body, parameters, DT)
+    getattr(body, ARRAY[mode])[:] = side * command
+    assert limiter.apply(DT)
+    assert limiter.report() == {kind: {'j0': 1}}

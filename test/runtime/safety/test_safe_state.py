@@ -326,3 +326,24 @@ def test_the_last_command_holds_within_the_limits() -> None:
     assert body.q_target.tolist() == [2.0] + [1.0] * (body.num_joints - 1)
     assert not body.dq_target.any()
     assert not body.u.any()
+
+
+def test_gains_of_pid_actuators_come_back_with_the_controller() -> None:
+    """In the safe state they are the safe ones; after a reset they move back by and by."""
+    body = make_body(StateFlag.JOINT_PID)
+    body.kp[:], body.kd[:] = 7.0, 0.7
+    given = SafeStateParameters(kp=100.0, kd=1.0, resume_blend_time=0.1)
+    safe = SafeState(body, given, DT)
+    safe.enter('test')
+    safe.apply(DT)
+    assert body.kp.tolist() == [100.0] * body.num_joints
+    safe.reset()
+    seen = []
+    while safe.is_active:
+        body.kp[:], body.kd[:] = 7.0, 0.7
+        safe.apply(DT)
+        seen.append(body.kp[0])
+    assert seen[0] == pytest.approx(100.0, abs=1.0)
+    assert seen == sorted(seen, reverse=True)
+    assert seen[len(seen) // 2] == pytest.approx(53.5, abs=3.0)
+    assert seen[-1] == pytest.approx(7.0, abs=0.1)

@@ -344,3 +344,16 @@ def test_a_device_that_is_not_watched_any_more_is_not_found_bad(clock: Clock) ->
     clock.now += 1.0
     watchdog.check()
     assert len(reported) == 2
+
+
+def test_a_request_before_a_start_is_not_taken_for_an_old_one(clock: Clock) -> None:
+    """Though the same one had been made, and answered, before the end."""
+    watchdog = Watchdog(WatchdogParameters(), clock=clock)
+    watchdog.trip('stop', 'safe', 'the button')
+    assert watchdog.check() is not None
+    watchdog.stop()
+    watchdog.trip('stop', 'safe', 'the button, while it starts')
+    watchdog.start()
+    trip = watchdog.check()
+    assert trip is not None
+    assert trip.message == 'the button, while it starts'
