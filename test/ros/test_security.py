@@ -100,7 +100,10 @@ def test_files_are_not_loaded_while_running(
     """A swap to a controller of a file is refused unless the node was started to allow it."""
     config = write_config(tmp_path)
     text = config.read_text().replace('allow_file_plugins: true', '')
-    waiting = '    tasks: {joint_group: all, solver: qp}\n    hardware:'
+    waiting = (
+        '    tasks: {joint_group: all, solver: qp}\n'
+        '    policy: {file: x.onnx, observations: [height]}\n    hardware:'
+    )
     config.write_text(text.replace('    hardware:', waiting))
     rig = NodeRig(ros_node, spin_until, start_process, config)
     rig.start_robot()
@@ -113,6 +116,10 @@ def test_files_are_not_loaded_while_running(
     success, reason = rig.set(tasks__solver=f'{CONTROLLERS}:Other')
     assert not success
     assert 'tasks.solver' in reason
+    assert 'allow_file_plugins' in reason
+    success, reason = rig.set(policy__observations=['height', f'{CONTROLLERS}:Other'])
+    assert not success
+    assert 'policy.observations' in reason
     assert 'allow_file_plugins' in reason
     success, reason = rig.set(allow_file_plugins=True)
     assert not success

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from cnoid_control.body.formats.polygons import triangulate_faces
 from cnoid_control.body.formats.resources import read_text
 
 MAX_DEPTH = 100
+MAX_NODES = 100_000
 
 HEADER = '#VRML V2.0'
 
@@ -178,6 +180,8 @@ class _Parser:
         return node
 
     def _value(self, depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise ModelError(f'values are nested more than {MAX_DEPTH} deep', self._source)
         kind, word = self._kind(), self._peek()
         if kind == 'numbers':
             return self._numbers(self._next()[1:-1].replace(',', ' ').split())
@@ -223,12 +227,14 @@ class VrmlScene:
         check: called with every file that it includes; raises where it must not.
         warn: called with a sentence about what is left out.
         outer: files that include it.
+        counter: counts the nodes; USE and Inline make small files with endlessly many.
     """
 
     path: Path
     check: Callable[[str, Path], Path]
     warn: Callable[[str], None]
     outer: tuple[Path, ...] = ()
+    counter: Iterator[int] = field(default_factory=itertools.count)
 
     def read(self, fragment: str = '', frame: np.ndarray | None = None) -> list[Shape]:
         """Shapes of the scene, or of one named node.
@@ -263,6 +269,9 @@ class VrmlScene:
     def _find(
         self, node: VrmlNode, name: str, frame: np.ndarray, depth: int
     ) -> tuple[VrmlNode, np.ndarray] | None:
+        if depth > MAX_DEPTH:
+            raise ModelError(f'nodes are nested more than {MAX_DEPTH} deep', str(self.path))
+        self._count()
         if node.name == name:
             return node, frame
         inner = frame @ self._frame(node)
@@ -305,6 +314,7 @@ class VrmlScene:
     def _shapes(self, node: VrmlNode, frame: np.ndarray, depth: int) -> Iterator[Shape]:
         if depth > MAX_DEPTH:
             raise ModelError(f'nodes are nested more than {MAX_DEPTH} deep', str(self.path))
+        self._count()
         if node.kind == 'Shape':
             yield from self._solid(node, frame)
         elif node.kind == 'Inline':
@@ -317,13 +327,19 @@ class VrmlScene:
             for child in children:
                 yield from self._shapes(child, inner, depth + 1)
 
+    def _count(self) -> None:
+        if next(self.counter) > MAX_NODES:
+            raise ModelError(
+                f'USE and Inline unfold to more than {MAX_NODES} nodes', str(self.path)
+            )
+
     def _inline(self, node: VrmlNode, frame: np.ndarray) -> Iterator[Shape]:
         urls = node.fields.get('url', [])
         for url in urls if isinstance(urls, list) else [urls]:
             path = self.check(str(url), self.path.parent)
             if path in (self.path, *self.outer):
                 raise ModelError(f'{url!r} is a part of itself', str(self.path))
-            inner = VrmlScene(path, self.check, self.warn, (*self.outer, self.path))
+            inner = VrmlScene(path, self.check, self.warn, (*self.outer, self.path), self.counter)
             yield from inner.read('', frame)
 
     def _solid(self, node: VrmlNode, frame: np.ndarray) -> Iterator[Shape]:

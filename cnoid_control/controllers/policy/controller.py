@@ -23,6 +23,11 @@ from cnoid_control.plugin import ControllerIO, SimpleController
 # Share of a period by which the policy's period may differ from a whole number of ticks.
 PERIOD_TOLERANCE = 1e-6
 
+# How fast a joint that is commanded by velocity comes back to its way to the posture [1/s], and
+# which share of what it lacks in one tick at most.
+APPROACH_RATE = 10.0
+APPROACH_SHARE = 0.1
+
 
 @dataclass
 class ActionParameters:
@@ -261,12 +266,14 @@ class PolicyController(SimpleController):
         io.no_delay_mode = given.no_delay
         self._follows = kind.startswith('position') and given.actuators == 'controller'
         self._mode = mode
+        # Efforts on the way to the posture are damped, too.
+        damps = mode == StateFlag.JOINT_EFFORT and (self._follows or given.approach_time > 0.0)
         for joint in self.body.joints:
             # Joints that the policy does not know are held in the default posture.
             joint.actuation_mode = mode
             io.enable_io(joint)
             io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT)
-            if self._follows:
+            if damps:
                 io.enable_input(joint, StateFlag.JOINT_VELOCITY)
         if mode in (StateFlag.JOINT_VELOCITY, StateFlag.JOINT_EFFORT) and not self._follows:
             unknown = set(range(self.body.num_joints)) - set(self.joints.tolist())
@@ -370,7 +377,8 @@ class PolicyController(SimpleController):
         for joint, value in special.items():
             gains[self._joint(f'{name}_of', joint)] = value
         missing = [body.joint(int(i)).joint_name for i in self.joints if gains[i] <= 0.0]
-        if name == 'kp' and missing and self._follows:
+        approaches = self._mode == StateFlag.JOINT_EFFORT and self._approach_ticks > 0
+        if name == 'kp' and missing and (self._follows or approaches):
             raise ParameterError(
                 'kp',
                 f'neither the policy nor the model has a gain for {", ".join(missing)}: give kp, '
@@ -404,9 +412,12 @@ class PolicyController(SimpleController):
         self.observation.tick()
         if tick < 0:
             share = smoothstep(self._tick / self._approach_ticks)
-            self.q_target = self.q_start + share * (self.default - self.q_start)
+            before, self.q_target = (
+                self.q_target,
+                self.q_start + share * (self.default - self.q_start),
+            )
             if self._mode in (StateFlag.JOINT_VELOCITY, StateFlag.JOINT_EFFORT):
-                self._hold()
+                self._hold((self.q_target - before) / self.io.time_step)
                 return True
         elif tick % self._ticks == 0:
             steps = self.io.parameters.steps
@@ -421,7 +432,7 @@ class PolicyController(SimpleController):
         """Call the network.
 
         Raises:
-            PolicyError: its action is not finite.
+            PolicyError: an observation or its action is not finite.
         """
         situation = self._situation
         situation.command = self._command.read(time)
@@ -431,6 +442,12 @@ class PolicyController(SimpleController):
         values: dict[str, Any] = {self._input: self.observation.refresh()}
         for name, other in self._others.items():
             values[name] = other.refresh()
+        for name, value in values.items():
+            # A network may well make a number of it, and a command.
+            if not np.isfinite(value).all():
+                observation = self._others.get(name, self.observation)
+                listed = ', '.join(observation.bad_terms())
+                raise PolicyError(f'the observation is not finite: {listed}')
         outputs = self.network(**values)
         action = outputs[self._output]
         if not np.isfinite(action).all():
@@ -451,15 +468,18 @@ class PolicyController(SimpleController):
         self.io.log('policy_action', action)
         self.io.log('policy_command', situation.command)
 
-    def _hold(self) -> None:
-        """Go to the posture before a policy of velocities or efforts begins."""
+    def _hold(self, velocity: np.ndarray) -> None:
+        """Go to the posture before a policy of velocities or efforts begins.
+
+        Args:
+            velocity: of the target [rad/s] or [m/s], shape (num_joints,).
+        """
         body = self.body
         if self._mode == StateFlag.JOINT_EFFORT:
-            body.u[:] = self._kp * (self.q_target - body.q) - self._kd * body.dq
+            body.u[:] = self._kp * (self.q_target - body.q) + self._kd * (velocity - body.dq)
         else:
-            body.dq_target[:] = (self.q_target - body.q) / max(
-                self.io.parameters.approach_time, self.io.time_step
-            )
+            rate = min(APPROACH_RATE, APPROACH_SHARE / self.io.time_step)
+            body.dq_target[:] = velocity + rate * (self.q_target - body.q)
         body.q_target[:] = self.q_target
 
     def _follow(self) -> None:

@@ -122,7 +122,7 @@ def _read_mjlab(custom: Mapping[str, str]) -> Metadata:
         if custom.get(f'observation_terms_{key}')
     }
     for i, name in enumerate(names):
-        term = TermParameters(source=PluginName(TERM_NAMES.get(name, name)))
+        term = TermParameters(source=_source(name))
         for key, entries in rows.items():
             if len(entries) != len(names):
                 raise ValueError(
@@ -174,7 +174,7 @@ def _parse_deploy(content: Mapping[str, Any], robot_joints: list[str]) -> Metada
         found.lower = [float(ranges[name][0]) for name in names]
         found.upper = [float(ranges[name][1]) for name in names]
     for name, given in content.get('observations', {}).items():
-        term = TermParameters(source=PluginName(TERM_NAMES.get(name, name)))
+        term = TermParameters(source=_source(name))
         given = given or {}
         if given.get('scale') is not None:
             scale = given['scale']
@@ -185,6 +185,14 @@ def _parse_deploy(content: Mapping[str, Any], robot_joints: list[str]) -> Metada
         found.observations.append(name)
         found.terms[name] = term
     return found
+
+
+def _source(name: str) -> PluginName:
+    """Kind of a term that metadata names; data must not have code loaded, as options may."""
+    source = TERM_NAMES.get(name, name)
+    if ':' in source:
+        raise ValueError(f'observation {name!r} would be code, which only the options may name')
+    return PluginName(source)
 
 
 def _by_joint(key: str, joints: list[str], values: list[Any]) -> dict[str, float]:

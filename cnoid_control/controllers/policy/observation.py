@@ -128,6 +128,10 @@ class Observation:
             start += term.length
         return self.vector
 
+    def bad_terms(self) -> list[str]:
+        """Names of the terms that are not finite."""
+        return [term.name for term in self.terms if not np.isfinite(term.history).all()]
+
     def layout(self) -> list[tuple[str, int, int]]:
         """Name, first index and number of values of each term; of a period where interleaved."""
         rows = []

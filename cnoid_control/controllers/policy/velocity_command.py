@@ -70,12 +70,17 @@ class VelocityCommand:
         """Use other options.
 
         Raises:
-            ParameterError: a range or a step has not three values.
+            ParameterError: a range or a step has not three values, or a range is empty.
         """
         bounds = [
             _three(f'velocity.{name}', getattr(given, name), own)
             for name, own in zip(('lower', 'upper'), self._policy_range, strict=True)
         ]
+        if (bounds[0] > bounds[1]).any():
+            listed = [bound.tolist() for bound in bounds]
+            raise not_allowed(
+                'velocity.lower', listed[0], f'it is above velocity.upper {listed[1]}'
+            )
         steps = [
             (step.time, _three(f'velocity.script.{name}.velocity', step.velocity, np.zeros(3)))
             for name, step in given.script.items()

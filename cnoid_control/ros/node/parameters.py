@@ -343,9 +343,10 @@ class ConfigParameters:
         if operation is None:
             return
         for name, value in changes.items():
-            # Controllers, and the tasks, stages and solvers that their options name.
-            if isinstance(value, str) and is_file_plugin(value) and not own.allow_file_plugins:
-                raise FilePluginRefused(name, value)
+            # Controllers, and the tasks, stages, solvers and terms that their options name.
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and is_file_plugin(text) and not own.allow_file_plugins:
+                    raise FilePluginRefused(name, text)
         touched = {name.split('.')[0] for name in changes}
         fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
         if fixed:

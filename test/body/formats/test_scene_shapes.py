@@ -227,6 +227,15 @@ def test_vrml_fragment(tmp_path: Path) -> None:
         ('#VRML V2.0 utf8\nShape { geometry Box { size 1 2 } }', 'size.*3 numbers'),
         ('#VRML V2.0 utf8\nTransform ] ', "line 2: '\\]'"),
         ('#VRML V2.0 utf8\n' + 'Group { children ' * 200, '100 deep'),
+        (
+            '#VRML V2.0 utf8\nDEF N0 Shape { geometry Box { } }\n'
+            + '\n'.join(
+                f'DEF N{i} Group {{ children [ USE N{i - 1} USE N{i - 1} ] }}'
+                for i in range(1, 60)
+            ),
+            'unfold to more than 100000 nodes',
+        ),
+        ('#VRML V2.0 utf8\nGroup { children ' + '[ "" ' * 5000, 'nested more than 100 deep'),
         ('#VRML V2.0 utf8\nInline { url "s.wrl" }', 'part of itself'),
         (
             (
@@ -281,3 +290,12 @@ def test_units_of_a_resource(tmp_path: Path) -> None:
     )
     assert box.geometry == Box((0.001, 0.002, 0.003))
     np.testing.assert_allclose(box.rotation @ [0, 1, 0], [0, 0, 1], atol=1e-12)
+
+
+def test_a_named_node_is_not_looked_for_for_ever(tmp_path: Path) -> None:
+    """USE makes trees with more branches than anybody could go through."""
+    groups = [f'DEF N{i} Group {{ children [ USE N{i - 1} USE N{i - 1} ] }}' for i in range(1, 60)]
+    text = '\n'.join(['#VRML V2.0 utf8', 'DEF N0 Shape { geometry Box { } }', *groups])
+    (tmp_path / 's.wrl').write_text(text)
+    with pytest.raises(ModelError, match='unfold to more than 100000 nodes'):
+        shapes_of('{Resource: {uri: s.wrl, node: missing}}', tmp_path)

@@ -309,9 +309,60 @@ def test_actions_that_are_not_finite_are_named(tmp_path: Path) -> None:
     """They never become a command."""
     controller = make(options(tmp_path))
     controller.body.q[1] = np.nan
-    with pytest.raises(PolicyError, match=r'the action of joint.* is not finite'):
+    with pytest.raises(PolicyError, match='the observation is not finite: joint_position'):
         controller.control()
     assert np.isfinite(controller.body.u).all()
+    controller = make(options(tmp_path))
+    controller.body.q[1] = 1e200
+    controller._scales[:] = 1e200
+    with np.errstate(over='ignore'), pytest.raises(PolicyError, match='is not finite'):
+        controller.control()
+
+
+@pytest.mark.parametrize('kind', ['velocity', 'effort'])
+def test_policies_of_velocities_and_efforts_reach_the_posture_first(tmp_path: Path, kind) -> None:
+    """A point mass per joint that does what it is told is there, at rest, in time."""
+    controller = make(
+        options(
+            tmp_path,
+            posture={'joint0': 1.0},
+            approach_time=2.0,
+            action={'kind': kind},
+            kp=400.0,
+            kd=40.0,
+        )
+    )
+    body, step = controller.body, 0.01
+    for _ in range(200):
+        controller.control()
+        inputs = controller.io.inputs['link0']
+        if kind == 'velocity':
+            body.q += step * body.dq_target
+        else:
+            # What is not enabled is not measured.
+            assert inputs & StateFlag.JOINT_VELOCITY
+            body.dq += step * body.u
+            body.q += step * body.dq
+    assert controller._situation.time_step == 0
+    assert body.q.tolist() == pytest.approx([1.0, 0.0, 0.0], abs=0.02)
+    assert body.dq.tolist() == pytest.approx([0.0, 0.0, 0.0], abs=0.05)
+
+
+def test_metadata_does_not_name_code(tmp_path: Path) -> None:
+    """A network is data: only the options may have a file or a module loaded."""
+    trap = tmp_path / 'trap.py'
+    trap.write_text(f'open({str(tmp_path / "sprung")!r}, "w")\ndef term(situation):\n    pass\n')
+    for name in (f'{trap}:term', 'os:abort', 'mailbox:x'):
+        file = identity(
+            tmp_path, joint_names=','.join(NAMES), observation_names=name, action_scale='1.0'
+        )
+        with pytest.raises(PolicyError, match='would be code, which only the options may name'):
+            make({'file': str(file), 'period': 0.01})
+        deploy = tmp_path / 'deploy.yaml'
+        deploy.write_text(f'joint_ids_map: [0, 1, 2]\nobservations: {{"{name}": {{}}}}\n')
+        with pytest.raises(PolicyError, match='would be code, which only the options may name'):
+            make({'file': str(file), 'metadata': str(deploy), 'period': 0.01})
+    assert not (tmp_path / 'sprung').exists()
 
 
 # --- several inputs, state ------------------------------------------------------------------
@@ -499,6 +550,14 @@ def test_metadata_of_a_deploy_file(tmp_path: Path) -> None:
         ({'kp': 0.0}, 'neither the policy nor the model has a gain for joint0, joint1, joint2'),
         ({'imu': 'gyro'}, "unknown sensor 'gyro'; choose from: imu"),
         ({'velocity': {'lower': [1.0]}}, 'it needs vx, vy and the yaw rate'),
+        (
+            {'velocity': {'lower': [1.0, 0.0, 0.0], 'upper': [0.5, 1.0, 1.0]}},
+            r'velocity\.lower.*it is above velocity\.upper',
+        ),
+        (
+            {'kp': 0.0, 'approach_time': 1.0, 'action': {'kind': 'effort'}},
+            'neither the policy nor the model has a gain',
+        ),
         ({'observations': ['device:imu.x']}, "device 'imu' measures no 'x'; choose from: "),
     ],
 )

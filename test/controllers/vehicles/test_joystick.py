@@ -154,3 +154,10 @@ def test_joy_survives_a_log() -> None:
     again = message_from_text(Joy, message_to_text(message))
     np.testing.assert_array_equal(again.axes, message.axes)
     assert (again.stamp, again.buttons) == (1.5, (0, 1))
+
+
+def test_a_file_that_never_runs_dry_does_not_keep_the_tick() -> None:
+    """A device that is none, such as /dev/zero, is read a little in each tick."""
+    gamepad = Gamepad('/dev/zero')
+    assert gamepad.read(0.0).buttons == frozenset()
+    gamepad.close()
