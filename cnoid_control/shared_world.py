@@ -9,10 +9,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.rotations import rpy_matrix
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError, unknown_option
 from cnoid_control.runtime.config import RunConfig, merge, parse_config
-from cnoid_control.runtime.defaults import make_robot, rpy_matrix
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.simulated_robot import Maker, SimulatedRobot, load_source
 
 PARTS = ('config', 'controller', 'options', 'position', 'rpy')
@@ -101,7 +102,7 @@ def _make_body(name: str, config: RunConfig, given: Any) -> Body:
         # Without a height it keeps its own.
         root.p = np.array([*position, root.p[2]][:3])
     if rpy:
-        root.R = rpy_matrix(*rpy)
+        root.R = rpy_matrix(rpy)
     body.initialize_state()
     return body
 

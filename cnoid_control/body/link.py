@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pinocchio as pin
 
 from cnoid_control.body.description import JointType, LinkDescription
 from cnoid_control.body.read_only import read_only
+from cnoid_control.body.rotations import rotation_matrix
 
 if TYPE_CHECKING:
     from cnoid_control.body.body import Body
@@ -319,18 +319,3 @@ class Link:
     def __repr__(self) -> str:
         """Name, index and joint id."""
         return f'Link({self.name!r}, index={self.index}, joint_id={self.joint_id})'
-
-
-def rotation_matrix(value: object) -> np.ndarray:
-    """Rotation matrix from a (3, 3) matrix, a quaternion x y z w or (axis, angle [rad])."""
-    if isinstance(value, tuple) and len(value) == 2:
-        axis = np.asarray(value[0], dtype=float)
-        return pin.AngleAxis(float(value[1]), axis / np.linalg.norm(axis)).toRotationMatrix()
-    array = np.asarray(value, dtype=float)
-    if array.shape == (4,):
-        return pin.Quaternion(array / np.linalg.norm(array)).toRotationMatrix()
-    if array.shape == (3, 3):
-        return array
-    raise ValueError(
-        f'a rotation is a (3, 3) matrix, a quaternion of 4 or an (axis, angle) pair, got {value!r}'
-    )

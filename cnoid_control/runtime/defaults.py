@@ -17,9 +17,9 @@ from cnoid_control.body import Body, JointType
 from cnoid_control.body.balance import balanced_posture
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.gains import JointGains, joint_gains, rotors_needed
-from cnoid_control.body.link import rotation_matrix
 from cnoid_control.body.merge import merge_descriptions, prefixed
 from cnoid_control.body.postures import default_posture, own_posture, with_posture
+from cnoid_control.body.rotations import rpy_matrix
 from cnoid_control.body.solids import lowest_points, reach
 from cnoid_control.body.standing import is_moving
 from cnoid_control.catalog import find_model
@@ -198,7 +198,7 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
         if stated.rotation is not None:
             root.R = np.array(stated.rotation)
     if robot.rpy:
-        root.R = rpy_matrix(*robot.rpy)
+        root.R = rpy_matrix(robot.rpy)
     if robot.position:
         root.p = np.array(robot.position)
     else:
@@ -309,10 +309,3 @@ def named_gains(body: Body, time_step: float) -> dict[str, dict[str, float]]:
 def _check_size(key: str, values: list[float], size: int) -> None:
     if values and len(values) != size:
         raise not_allowed(key, values, f'it needs {size} values or none, and has {len(values)}')
-
-
-def rpy_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    """Rotation by roll, pitch and yaw [rad], about the fixed axes x, y and z in this order."""
-    about_x = rotation_matrix(([1.0, 0.0, 0.0], roll))
-    about_y = rotation_matrix(([0.0, 1.0, 0.0], pitch))
-    return rotation_matrix(([0.0, 0.0, 1.0], yaw)) @ about_y @ about_x

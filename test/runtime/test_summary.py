@@ -13,7 +13,7 @@ from fake_hardware import FakeHardware, two_joint_body
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
-from cnoid_control.body.link import rotation_matrix
+from cnoid_control.body.rotations import rotation_matrix
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.controller_host import ControllerHost

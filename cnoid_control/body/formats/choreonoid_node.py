@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from cnoid_control.body.exceptions import ModelError, invalid_value, missing_value
+from cnoid_control.body.rotations import rotation_matrix
 
 MAX_DEPTH = 50
 MAX_ELEMENTS = 100_000
@@ -219,11 +219,9 @@ class BodyNode:
         matrix = np.eye(3)
         for item in value if several else [value]:
             turn = self._vector(key, item, 4)
-            length = float(np.linalg.norm(turn[:3]))
-            if length == 0.0:
+            if not turn[:3].any():
                 raise self.fail(key, 'an axis that is not zero')
-            angle = self.to_radian(turn[3])
-            matrix = matrix @ pin.AngleAxis(angle, turn[:3] / length).toRotationMatrix()
+            matrix = matrix @ rotation_matrix((turn[:3], self.to_radian(turn[3])))
         return matrix
 
     def frame(self) -> np.ndarray:

@@ -11,6 +11,7 @@ from cnoid_control.body.description import HeightField, Mesh, Shape
 from cnoid_control.body.formats.mesh import Triangles
 from cnoid_control.body.formats.placement import Y_TO_Z, affine, embedded, place, weld
 from cnoid_control.body.formats.polygons import convex_parts, triangulate
+from cnoid_control.body.rotations import turn_matrix
 
 # Points that are nearer to each other are the same [m].
 SAME = 1e-9
@@ -131,7 +132,7 @@ class Extrusion:
         ):
             flat = np.zeros((len(self.cross_section), 3))
             flat[:, [0, 2]] = self.cross_section * scale
-            rings.append(flat @ (plane @ _rotation(turn)).T + point)
+            rings.append(flat @ (plane @ turn_matrix(turn)).T + point)
         return rings
 
     def _planes(self) -> list[np.ndarray]:
@@ -202,13 +203,6 @@ def elevation(
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(np.allclose(one, other, rtol=0.0, atol=SAME))
-
-
-def _rotation(turn: np.ndarray) -> np.ndarray:
-    length = float(np.linalg.norm(turn[:3]))
-    if length == 0.0 or turn[3] == 0.0:
-        return np.eye(3)
-    return pin.AngleAxis(float(turn[3]), turn[:3] / length).toRotationMatrix()
 
 
 def _hull(corners: np.ndarray, size: int) -> Mesh:

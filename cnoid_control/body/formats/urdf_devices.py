@@ -28,7 +28,8 @@ from cnoid_control.body.devices import (
 )
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.exceptions import UnknownLink, invalid_value
-from cnoid_control.body.formats.xml_reader import Element, XmlReader, label, rpy_matrix
+from cnoid_control.body.formats.xml_reader import Element, XmlReader, label
+from cnoid_control.body.rotations import rpy_matrix
 
 Devices = dict[str, tuple[str, Device]]
 

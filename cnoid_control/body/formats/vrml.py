@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from cnoid_control.body.description import Box, Cone, Cylinder, Shape, Sphere
 from cnoid_control.body.exceptions import ModelError, invalid_value
@@ -18,6 +17,7 @@ from cnoid_control.body.formats.extrusion import Extrusion, elevation, extruded
 from cnoid_control.body.formats.placement import Y_TO_Z, affine, embedded, place
 from cnoid_control.body.formats.polygons import triangulate_faces
 from cnoid_control.body.formats.resources import read_text
+from cnoid_control.body.rotations import turn_matrix
 
 MAX_DEPTH = 100
 MAX_NODES = 100_000
@@ -295,8 +295,8 @@ class VrmlScene:
             return np.eye(4)
         values = node.fields
         center = self._vector(values, 'center', (0.0, 0.0, 0.0))
-        turn = _rotation(self._vector(values, 'rotation', (0.0, 0.0, 1.0, 0.0)))
-        tilt = _rotation(self._vector(values, 'scaleOrientation', (0.0, 0.0, 1.0, 0.0)))
+        turn = turn_matrix(self._vector(values, 'rotation', (0.0, 0.0, 1.0, 0.0)))
+        tilt = turn_matrix(self._vector(values, 'scaleOrientation', (0.0, 0.0, 1.0, 0.0)))
         scale = self._vector(values, 'scale', (1.0, 1.0, 1.0))
         linear = turn @ (tilt * scale) @ tilt.T
         translation = self._vector(values, 'translation', (0.0, 0.0, 0.0))
@@ -429,10 +429,3 @@ def _number(node: VrmlNode, key: str, default: float) -> float:
     if not isinstance(value, np.ndarray) or value.size != 1:
         raise ValueError(f'a number for {key}')
     return float(value[0])
-
-
-def _rotation(turn: np.ndarray) -> np.ndarray:
-    length = float(np.linalg.norm(turn[:3]))
-    if length == 0.0:
-        return np.eye(3)
-    return pin.AngleAxis(float(turn[3]), turn[:3] / length).toRotationMatrix()

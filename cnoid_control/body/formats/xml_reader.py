@@ -7,9 +7,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pinocchio as pin
 
 from cnoid_control.body.exceptions import ModelError, invalid_value, missing_value
+from cnoid_control.body.rotations import rpy_matrix
 
 Element = ElementTree.Element
 
@@ -164,11 +164,6 @@ class XmlReader:
         """Position [m] and axes that the attributes xyz and rpy [rad] of an element give."""
         zero = (0.0, 0.0, 0.0)
         return self.vector(element, 'xyz', zero), rpy_matrix(self.vector(element, 'rpy', zero))
-
-
-def rpy_matrix(rpy: np.ndarray) -> np.ndarray:
-    """Rotation by roll, pitch and yaw [rad] about the fixed axes X, Y and Z."""
-    return pin.rpy.rpyToMatrix(rpy)
 
 
 def label(element: Element) -> str:

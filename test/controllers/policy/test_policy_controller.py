@@ -89,7 +89,7 @@ def test_joints_are_found_by_name(tmp_path: Path) -> None:
 
 def base_state(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Turn and move the base; its rotation, velocity and angular velocity in the world."""
-    from cnoid_control.body.link import rotation_matrix
+    from cnoid_control.body.rotations import rotation_matrix
 
     rotation = rotation_matrix(([0.0, 1.0, 0.0], 0.3)) @ rotation_matrix(([0.0, 0.0, 1.0], 0.8))
     root = body.root_link
