@@ -86,8 +86,16 @@ def find_model(name: str | Path, folder: Path | None = None) -> str:
         raise CnoidControlError(
             f'model {text!r} is not in the cache yet: run `cnoid_control get {text}`'
         )
+    if Path(text).suffix or len(Path(text).parts) > 1:
+        # A path, which no name in the lists would help.
+        raise CnoidControlError(f'no model {text!r}: there is no file {path.absolute()}')
     own = ', '.join(sorted(file.stem for file in shared.glob('*.urdf')))
-    there = ', '.join(item for item in ITEMS if cached_model(item)) or 'no robot'
+    there = (
+        ', '.join(
+            item for item, entry in ITEMS.items() if entry.kind == 'robot' and cached_model(item)
+        )
+        or 'no robot'
+    )
     raise CnoidControlError(
         f'no model {text!r}: no file {path}, none in {shared} ({own}) and none in the cache '
         f'{cache_folder()} ({there}); `cnoid_control get` lists the robots that can be had'

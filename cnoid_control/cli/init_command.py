@@ -19,7 +19,7 @@ from cnoid_control.cli.init_templates import (
     NO_GRAVITY,
     TEST,
 )
-from cnoid_control.cli.model_arguments import add_model_arguments, model_arguments
+from cnoid_control.cli.model_arguments import add_model_arguments, check_rate, model_arguments
 from cnoid_control.cli.starter import class_name, module_name, refuse_existing, write_files
 from cnoid_control.exceptions import CnoidControlError
 
@@ -245,8 +245,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the files and say how to go on."""
     folder = Path(args.folder) if args.folder else None
     given = model_arguments(args.arguments)
-    if not 0.1 <= args.rate <= 1e5:
-        raise CnoidControlError(f'--rate {args.rate:g} is not between 0.1 and 100000 Hz')
+    check_rate(args.rate)
     files = create_robot_folder(args.model, folder, given, args.base, args.rate)
     for path in files:
         print(f'wrote {path}')

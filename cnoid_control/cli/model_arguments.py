@@ -38,3 +38,13 @@ def model_arguments(words: list[str]) -> dict[str, str]:
             raise CnoidControlError(f'--argument {word!r} is not NAME=VALUE')
         given[name] = value
     return given
+
+
+def check_rate(rate: float) -> None:
+    """Refuse a control rate [Hz] that a configuration would not take.
+
+    Raises:
+        CnoidControlError: it is too low, too high or no number.
+    """
+    if not 0.1 <= rate <= 1e5:
+        raise CnoidControlError(f'--rate {rate:g} is not between 0.1 and 100000 Hz')

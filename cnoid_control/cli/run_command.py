@@ -64,9 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _seconds(text: str) -> float:
     """A time of at least 0 [s]."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not value >= 0.0:
-        raise argparse.ArgumentTypeError(f'{text} is not a time of 0 s or more')
+        raise argparse.ArgumentTypeError(f'{text!r} is not a time of 0 s or more')
     return value
 
 
@@ -115,6 +118,8 @@ def _from_here(controller: str) -> str:
     means the one that the shell completes.
     """
     file, colon, name = controller.rpartition(':')
+    if not colon:
+        file, name = name, ''
     if file.endswith('.py') and Path(file).is_file():
         return f'{Path(file).resolve()}{colon}{name}'
     return controller
@@ -126,13 +131,15 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
-    from cnoid_control.cli.run_plot import RunPlot
+    from cnoid_control.cli.run_plot import RunPlot, check_file
     from cnoid_control.cli.summary_table import print_summary
     from cnoid_control.runtime.world_config import is_world
 
     if is_world(args.config):
         return _run_world(args)
     config = config_from_arguments(args)
+    if args.plot:
+        check_file(args.plot)
     console = Console(stderr=True)
     simulation = _make_simulation(config, record=bool(args.plot))
     loop = simulation.loop

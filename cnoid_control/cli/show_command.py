@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
-from cnoid_control.cli.model_arguments import add_model_arguments, model_arguments
+from cnoid_control.cli.model_arguments import add_model_arguments, check_rate, model_arguments
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import FileName
 
@@ -48,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from cnoid_control.runtime.config import RobotParameters
     from cnoid_control.runtime.defaults import make_robot
 
+    check_rate(args.rate)
     robot = RobotParameters(
         model=FileName(find_model(args.model)),
         arguments=dict(model_arguments(args.arguments)),
@@ -96,10 +97,9 @@ def _draw(body: Body, file: str) -> None:
         raise CnoidControlError(
             f"--draw needs MuJoCo: {error}; install it: pip install 'cnoid_control[sim]'"
         ) from error
-    if not Path(file).absolute().parent.is_dir():
-        raise CnoidControlError(f'--draw {file} cannot be written: there is no such folder')
     body.calc_forward_kinematics()
     try:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
         save_picture(file, [body])
     except (OSError, ValueError) as error:
         raise CnoidControlError(f'--draw {file} cannot be written: {error}') from error

@@ -87,6 +87,7 @@ class McapWriter:
         self._compressor = zstandard.ZstdCompressor(level=1)
         self._position = 0
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open('wb', buffering=0)
             self._write(MCAP0_MAGIC + _record(Header(profile='ros2', library='cnoid_control')))
             for name, values in metadata.items():

@@ -153,6 +153,10 @@ def find_object(name: str, base: Path | None = None, kind: PluginKind = CONTROLL
         return shipped
     if ':' not in shipped:
         point = kind.entry_points().get(name)
+        if point is None and name.endswith('.py'):
+            module = _load_file(kind.word, name, (base or Path()) / name)
+            there = choices(f'{name}:{word}' for word in _classes_in(module, kind.base))
+            raise ControllerLoadError(f'{name!r} names no class in the file; {there}')
         if point is None:
             raise unknown_plugin(kind.word, name, kind.names())
         try:

@@ -116,6 +116,7 @@ def test_failing_controller_fails_the_run(capsys, tmp_path):
 @pytest.mark.parametrize(
     ('words', 'message'),
     [
+        (['no/such.urdf'], "no model 'no/such.urdf': there is no file /"),
         (['sr1_bd'], "'sr1_bd' is neither a file nor in"),
         (['sr1_pd', '--controller', 'nobody'], "unknown controller 'nobody'; choose from: "),
         (['sr1_walk', '--option', 'mode=run'], "sr1_walk.mode: 'run' is not allowed; choose"),
@@ -150,14 +151,30 @@ def test_log_and_plot_are_written(capsys, tmp_path):
     assert picture.std() > 0.05
 
 
-def test_plot_that_cannot_be_written_costs_nothing_else(capsys, tmp_path):
-    """The summary is there, and the status tells; a folder that is missing is made."""
+@pytest.mark.parametrize(
+    ('file', 'reason'),
+    [('no/x.png', 'no/x.png cannot be written: '), ('x.foo', '.foo is no picture; choose from: ')],
+)
+def test_a_plot_that_cannot_be_written_is_refused_before_anything_moves(
+    capsys, tmp_path, file, reason
+):
+    """By its path and the reason, and without a summary: there was no run."""
     (tmp_path / 'no').write_text('a file, no folder')
-    words = ['run', 'sr1_pd', '--duration', '0.02', '--json', '--plot', str(tmp_path / 'no/x.png')]
+    words = ['run', 'sr1_pd', '--duration', '0.02', '--json', '--plot', str(tmp_path / file)]
     assert main(words) == 1
     captured = capsys.readouterr()
-    assert json.loads(captured.out)['ticks'] == 20
-    assert 'no/x.png cannot be written' in captured.err
+    assert captured.out == ''
+    assert reason in captured.err
+    assert not (tmp_path / 'x.foo').exists()
+
+
+def test_folders_of_log_and_plot_are_made(capsys, tmp_path):
+    """As the README's `out/` in a folder where nothing was made before."""
+    log, plot = tmp_path / 'logs/x.mcap', tmp_path / 'plots/x.png'
+    words = ('arm_circle', '--duration', '0.02', '--log', str(log), '--plot', str(plot))
+    assert run(capsys, *words)[0] == 0
+    assert log.is_file()
+    assert plot.is_file()
 
 
 @pytest.mark.parametrize('duration', ['-1', 'nan', 'long'])
@@ -166,7 +183,7 @@ def test_durations_must_be_times(capsys, duration):
     with pytest.raises(SystemExit) as caught:
         main(['run', 'sr1_pd', f'--duration={duration}'])
     assert caught.value.code == 2
-    assert '--duration' in capsys.readouterr().err
+    assert f"--duration: '{duration}' is not a time of 0 s or more" in capsys.readouterr().err
 
 
 def test_log_changes_nothing(capsys, tmp_path):

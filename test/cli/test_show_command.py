@@ -117,8 +117,10 @@ def test_a_picture(lever, tmp_path, capsys, monkeypatch):
     centre = imread(file)[45, 60, :3]
     # Grey metal, not the sky and not the bluish floor.
     assert np.ptp(centre) < 0.02
-    assert main(['show', lever, '--draw', str(tmp_path / 'no' / 'lever.png')]) == 1
-    assert 'no/lever.png cannot be written' in capsys.readouterr().err
+    assert main(['show', lever, '--draw', str(tmp_path / 'new' / 'lever.png')]) == 0
+    assert (tmp_path / 'new' / 'lever.png').is_file()
+    assert main(['show', lever, '--draw', str(file / 'lever.png')]) == 1
+    assert 'lever.png/lever.png cannot be written' in capsys.readouterr().err
 
 
 def test_what_is_assumed_is_said(tmp_path, capsys):
@@ -132,6 +134,13 @@ def test_what_is_assumed_is_said(tmp_path, capsys):
     generic, place = json.loads(captured.out)['warnings']
     assert "'nose' measures smell; it is a GenericDevice" in generic
     assert "'nose' is taken to be on the root link" in place
+
+
+@pytest.mark.parametrize('rate', ['0', '-5', 'nan'])
+def test_a_rate_that_is_none_is_refused(lever, capsys, rate):
+    """As `init` and a configuration do."""
+    assert main(['show', lever, f'--rate={rate}']) == 1
+    assert f'--rate {rate} is not between 0.1 and 100000 Hz' in capsys.readouterr().err
 
 
 def test_an_unknown_model_is_refused(capsys):

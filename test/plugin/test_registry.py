@@ -92,6 +92,13 @@ def test_unknown_name_lists_what_exists():
     assert 'path/to/file.py:Class' in message
 
 
+def test_a_file_without_a_class_lists_its_controllers(tmp_path):
+    """The user forgot the second half of the name."""
+    (tmp_path / 'mine.py').write_text(SOURCE)
+    with pytest.raises(ControllerLoadError, match=r'no class .*; choose from: mine.py:Mine$'):
+        find_controller('mine.py', tmp_path)
+
+
 def test_unknown_class_lists_the_controllers_of_the_module(tmp_path):
     """The imported base class is not among them."""
     (tmp_path / 'mine.py').write_text(SOURCE)
