@@ -6,6 +6,7 @@ numbers of all fields one after the other. What a message leaves out stays as it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,16 @@ def apply_device_command(device: Device, message: Any) -> None:
     """Change a device as a message says, and say so.
 
     Raises:
-        MalformedMessage: the device has no such field, or the numbers are not those of the
-            fields; nothing has changed then.
+        MalformedMessage: the device has no such field, the numbers are not those of the fields,
+            or the device cannot be like that; nothing has changed then.
     """
     data = np.array(message.data, dtype=float)
     given: dict[str, np.ndarray] = {}
     start = 0
     for dimension in message.layout.dim:
         name = dimension.label
+        if name in given:
+            raise MalformedMessage(f'{name!r} is given twice')
         if name not in device.command_fields:
             raise MalformedMessage(f'{name!r} cannot be changed; {choices(device.command_fields)}')
         size = np.size(getattr(device, name))
@@ -59,10 +62,19 @@ def apply_device_command(device: Device, message: Any) -> None:
         raise MalformedMessage(f'{len(data)} numbers for the fields {", ".join(given) or "none"}')
     if not np.isfinite(data).all():
         raise MalformedMessage('a number is non-finite')
+    before = {name: np.ravel(getattr(device, name)).copy() for name in given}
+    _assign(device, given)
+    problem = device.problem()
+    if problem:
+        _assign(device, before)
+        raise MalformedMessage(problem)
+    device.notify_state_change()
+
+
+def _assign(device: Device, given: Mapping[str, np.ndarray]) -> None:
     for name, values in given.items():
         current = getattr(device, name)
         if isinstance(current, np.ndarray):
             current[...] = values.reshape(current.shape)
         else:
             setattr(device, name, type(current)(values[0]))
-    device.notify_state_change()

@@ -210,11 +210,18 @@ class DeviceTransfer:
             self._notify(arrived, self._own_devices)
 
     def output(self) -> None:
-        """Hand over the states that the controller has changed, and say so on the robot's side."""
+        """Hand over the states that the controller has changed, and say so on the robot's side.
+
+        Raises:
+            ValueError: a device cannot be what the controller has made of it.
+        """
         if self._outgoing:
             indices = sorted(self._outgoing)
             self._outgoing.clear()
             for index in indices:
+                problem = self._own_devices[index].problem()
+                if problem:
+                    raise ValueError(problem)
                 self._robot_devices[index].copy_state_from(self._own_devices[index])
             self._notify(indices, self._robot_devices)
 

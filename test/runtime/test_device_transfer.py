@@ -12,6 +12,7 @@ from cnoid_control.body import Body, Device, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import ForceSensor, PointLight
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.io_transfer import DeviceTransfer
 from cnoid_control.runtime.managed_controller import ManagedController
 
 
@@ -205,3 +206,17 @@ def test_a_state_crosses_once_per_change():
     for tick in range(3):
         host.control(tick, 0.0)
     assert watching.emitted == ['force']
+
+
+def test_a_device_that_cannot_be_like_that_is_not_handed_over() -> None:
+    """Neither a simulation nor a driver gets what it cannot use."""
+    robot = body_with_devices()
+    own = robot.clone()
+    transfer = DeviceTransfer(own, robot)
+    light = own.devices[1]
+    assert isinstance(light, PointLight)
+    light.intensity = float('nan')
+    light.notify_state_change()
+    with pytest.raises(ValueError, match="intensity of 'light' is nan, not within 0 and 1e\\+06"):
+        transfer.output()
+    assert robot.devices[1].intensity == 1.0

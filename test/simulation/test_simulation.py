@@ -428,3 +428,14 @@ def test_a_trajectory_block(folder: Path) -> None:
     assert recorded.dq_target[middle, 0] == pytest.approx(0.5)
     assert recorded.q[-1, 0] == pytest.approx(0.5, abs=0.005)
     assert recorded.dq_target[-1, 0] == 0.0
+
+
+def test_a_camera_that_mujoco_cannot_draw_ends_the_run_by_name() -> None:
+    """MuJoCo itself would end the process."""
+    with Simulation('light_camera') as simulation:
+        camera = next(one for one in simulation.robot.devices if one.name == 'Camera')
+        camera.near = 0.0
+        simulation.sensor('Camera')
+        summary = simulation.run(0.2)
+    assert summary['exit'] == 'failed'
+    assert "near of 'Camera' is 0.0, not within" in summary['reason']

@@ -41,6 +41,8 @@ class Device:
     data_fields: tuple[str, ...] = ()
     # Those of state_fields that are measurements.
     measured_fields: tuple[str, ...] = ()
+    # Least and largest values of what a controller can change; any finite ones where not named.
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {'on': (0.0, 1.0)}
 
     def __init_subclass__(cls, is_kind: bool = True, **arguments: Any) -> None:
         """Make a kind of device known to the readers of models, unless it is a mere base."""
@@ -74,6 +76,16 @@ class Device:
     def command_fields(self) -> tuple[str, ...]:
         """Names of the attributes that a controller can change: the state but measurements."""
         return tuple(name for name in self.state_fields if name not in self.measured_fields)
+
+    def problem(self) -> str:
+        """Why the device cannot be what a controller has made of it; empty where it can."""
+        for name in self.command_fields:
+            values = np.asarray(getattr(self, name), dtype=float)
+            low, high = self.ranges.get(name, (-np.inf, np.inf))
+            if not (np.isfinite(values) & (values >= low) & (values <= high)).all():
+                allowed = f'within {low:g} and {high:g}' if np.isfinite(low) else 'finite'
+                return f'{name} of {self.name!r} is {getattr(self, name)}, not {allowed}'
+        return ''
 
     def notify_state_change(self) -> None:
         """Say that the state was changed."""

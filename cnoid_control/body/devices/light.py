@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cnoid_control.body.devices.base import Device
+
+# What no lamp has more of.
+LARGE = 1e6
 
 
 class Light(Device):
@@ -18,6 +21,11 @@ class Light(Device):
     """
 
     state_fields = (*Device.state_fields, 'color', 'intensity')
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **Device.ranges,
+        'color': (0.0, LARGE),
+        'intensity': (0.0, LARGE),
+    }
 
     def __init__(
         self,
@@ -53,6 +61,12 @@ class PointLight(Light):
         'linear_attenuation',
         'quadratic_attenuation',
     )
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **Light.ranges,
+        'constant_attenuation': (0.0, LARGE),
+        'linear_attenuation': (0.0, LARGE),
+        'quadratic_attenuation': (0.0, LARGE),
+    }
 
     def __init__(
         self,
@@ -94,6 +108,13 @@ class SpotLight(PointLight):
         'cut_off_angle',
         'cut_off_exponent',
     )
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **PointLight.ranges,
+        'direction': (-LARGE, LARGE),
+        'beam_width': (0.0, LARGE),
+        'cut_off_angle': (0.0, LARGE),
+        'cut_off_exponent': (0.0, LARGE),
+    }
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,21 @@ _GL_AXES = {
 }
 
 
+# What no sensor has more of, and a full turn with a little slack [rad].
+LARGE = 1e9
+FULL_TURN = 2.0 * math.pi + 1e-3
+# Where the nearest thing that is seen may be [m].
+NEAR_RANGE = (1e-6, 1e6)
+# Directions of a scan.
+MAX_SAMPLES = 2_000_000
+MEASURING_RANGES = {
+    'min_distance': (0.0, LARGE),
+    'max_distance': (0.0, LARGE),
+    'detection_rate': (0.0, 1.0),
+    'error_deviation': (0.0, LARGE),
+}
+
+
 class VisionSensor(Device, is_kind=False):
     """Device that looks at the world at a rate of its own.
 
@@ -39,6 +54,12 @@ class VisionSensor(Device, is_kind=False):
     """
 
     state_fields = (*Device.state_fields, 'frame_rate', 'delay')
+    # Pictures that are under way are kept: there must not be endlessly many.
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **Device.ranges,
+        'frame_rate': (0.0, 1e6),
+        'delay': (0.0, 10.0),
+    }
 
     def __init__(
         self,
@@ -98,6 +119,12 @@ class Camera(VisionSensor):
     """
 
     state_fields = (*VisionSensor.state_fields, 'field_of_view', 'near', 'far')
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **VisionSensor.ranges,
+        'field_of_view': (1e-3, 2.0 * math.pi),
+        'near': NEAR_RANGE,
+        'far': (NEAR_RANGE[0], LARGE),
+    }
     data_fields: tuple[str, ...] = ('image',)
 
     def __init__(
@@ -135,6 +162,12 @@ class Camera(VisionSensor):
         self.far = far
         self.image = np.empty((0, 0, 3), dtype=np.uint8)
 
+    def problem(self) -> str:
+        """Why the camera cannot be what a controller has made of it; empty where it can."""
+        if self.near >= self.far:
+            return f'near of {self.name!r} is {self.near}, not below far, {self.far}'
+        return super().problem()
+
     @property
     def vertical_field_of_view(self) -> float:
         """Angle over the height of the picture [rad]."""
@@ -170,6 +203,7 @@ class RangeCamera(Camera):
         'detection_rate',
         'error_deviation',
     )
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {**Camera.ranges, **MEASURING_RANGES}
     data_fields: tuple[str, ...] = (*Camera.data_fields, 'points')
 
     def __init__(
@@ -228,6 +262,14 @@ class RangeSensor(VisionSensor):
         'detection_rate',
         'error_deviation',
     )
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {
+        **VisionSensor.ranges,
+        **MEASURING_RANGES,
+        'yaw_range': (0.0, FULL_TURN),
+        'yaw_step': (1e-6, LARGE),
+        'pitch_range': (0.0, FULL_TURN),
+        'pitch_step': (1e-6, LARGE),
+    }
     data_fields: tuple[str, ...] = ('range_data',)
 
     def __init__(
@@ -269,6 +311,20 @@ class RangeSensor(VisionSensor):
         self.detection_rate = detection_rate
         self.error_deviation = error_deviation
         self.range_data = np.empty(0)
+
+    def problem(self) -> str:
+        """Why the sensor cannot be what a controller has made of it; empty where it can."""
+        found = super().problem()
+        samples = 1.0
+        if not found:
+            for full, step in (
+                (self.yaw_range, self.yaw_step),
+                (self.pitch_range, self.pitch_step),
+            ):
+                samples *= 1.0 + full / step
+            if samples > MAX_SAMPLES:
+                found = f'{self.name!r} has {samples:.3g} directions, more than {MAX_SAMPLES}'
+        return found
 
     @property
     def scan_rate(self) -> float:

@@ -22,6 +22,7 @@ from cnoid_control.body.devices import (
     VisionSensor,
 )
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.mujoco.devices import sensor_kind
 from cnoid_control.hardware.mujoco.model import MujocoModel
 from cnoid_control.hardware.mujoco.parameters import SceneParameters
@@ -196,6 +197,10 @@ class VisionSensors:
 
     def _look(self, eye: _Eye) -> dict[str, Any]:
         device, maker = eye.device, self._maker
+        problem = device.problem()
+        if problem:
+            # MuJoCo would end the process.
+            raise HardwareError(problem)
         seen: dict[str, Any] = {}
         if isinstance(device, RangeSensor):
             seen['range_data'] = maker.scan(device, eye.random)

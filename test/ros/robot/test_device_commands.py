@@ -9,7 +9,7 @@ from rclpy.validate_topic_name import validate_topic_name
 from robot_rig import QOS, RobotRig, effort_request
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
-from cnoid_control.body.devices import Camera, ForceSensor, SpotLight
+from cnoid_control.body.devices import Camera, ForceSensor, RangeSensor, SpotLight
 from cnoid_control.messages.device_commands import (
     apply_device_command,
     command_topic,
@@ -68,6 +68,11 @@ def test_a_command_holds_all_that_a_controller_can_change(device):
         ({'colour': [1, 0, 0]}, "'colour' cannot be changed; choose from: on, color"),
         ({'color': [1, 0]}, "'color' has 3 numbers, got 2"),
         ({'intensity': [float('nan')]}, 'non-finite'),
+        ({'intensity': [-1.0]}, "intensity of 'lamp' is -1.0, not within 0 and 1e\\+06"),
+        (
+            {'on': [0.0], 'cut_off_angle': [1e300]},
+            "cut_off_angle of 'lamp' is",
+        ),
         ({}, 'fields none'),
     ],
 )
@@ -149,3 +154,34 @@ def test_the_simulated_robot_obeys(ros_context, ros_node, spin_until, tmp_path):
         assert spin_until(lambda: device.intensity == 0.5)
     finally:
         assert rig.close() == ''
+
+
+@pytest.mark.parametrize(
+    ('device', 'fields', 'words'),
+    [
+        (Camera('a'), {'near': [0.0]}, 'near .* not within 1e-06'),
+        (Camera('a'), {'near': [300.0]}, 'not below far, 200'),
+        (Camera('a'), {'frame_rate': [-1.0]}, 'frame_rate .* not within'),
+        (Camera('a'), {'delay': [1e9]}, 'delay .* not within 0 and 10'),
+        (Camera('a'), {'field_of_view': [0.0]}, 'field_of_view .* not within'),
+        (RangeSensor('a'), {'yaw_step': [0.0]}, 'yaw_step .* not within'),
+        (RangeSensor('a'), {'yaw_step': [1e-6], 'pitch_range': [3.0]}, 'more than 2000000'),
+        (RangeSensor('a'), {'detection_rate': [2.0]}, 'detection_rate .* not within 0 and 1'),
+    ],
+    ids=str,
+)
+def test_what_would_end_the_simulation_is_refused(device, fields, words):
+    """One message must not have MuJoCo end the process, or fill the memory."""
+    before = device.read_state().tolist()
+    with pytest.raises(MalformedMessage, match=words):
+        apply_device_command(device, message_of(**fields))
+    assert device.read_state().tolist() == before
+
+
+def test_a_field_that_is_given_twice_is_refused():
+    """Nobody could say which one counts."""
+    message = message_of(on=[0.0])
+    message.layout.dim.append(message.layout.dim[0])
+    message.data.append(1.0)
+    with pytest.raises(MalformedMessage, match="'on' is given twice"):
+        apply_device_command(Camera('a'), message)
