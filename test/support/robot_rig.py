@@ -100,6 +100,12 @@ class RobotRig:
         message.header.stamp.nanosec = round((self.stamp - int(self.stamp)) * 1e9)
         self._states.publish(message)
 
+    def listen(self, kind, topic):
+        """Collect the messages of a topic."""
+        messages = []
+        self.robot.create_subscription(kind, topic, messages.append, QOS)
+        return messages
+
     def repeat(self, function):
         """Call a function again and again until `silence`."""
         stop = threading.Event()

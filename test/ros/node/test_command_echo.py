@@ -1,18 +1,9 @@
 """Commands as joint states on `~/joint_commands`."""
 
-import pytest
-from robot_rig import QOS, RobotRig
+from robot_rig import QOS
 from sensor_msgs.msg import JointState
 
 from cnoid_control.ros.node.command_echo import CommandEcho
-
-
-@pytest.fixture
-def rig(ros_context):
-    """Return a robot made of topics."""
-    made = RobotRig(ros_context)
-    yield made
-    made.close()
 
 
 def test_commands_have_the_stamp_of_their_state_and_end_with_an_empty_message(rig):

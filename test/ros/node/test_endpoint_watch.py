@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from rclpy.node import Node
-from robot_rig import QOS, RobotRig
+from robot_rig import QOS
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -33,14 +33,6 @@ class FakeWatchdog:
         """Be told how many nodes the states come from."""
         if count > 1:
             self.trips.append((topic, count))
-
-
-@pytest.fixture
-def rig(ros_context):
-    """Return a robot made of topics."""
-    made = RobotRig(ros_context)
-    yield made
-    made.close()
 
 
 @pytest.fixture

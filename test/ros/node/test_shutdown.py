@@ -7,7 +7,7 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 
 from rclpy.context import Context
 from rclpy.node import Node
-from robot_rig import QOS, ManagerNode, RobotRig
+from robot_rig import QOS, ManagerNode
 from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros.exceptions import ServiceUnavailable
@@ -15,14 +15,6 @@ from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
 from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.parameters import CommandParameters
 from cnoid_control.ros.robot.shutdown_publisher import ShutdownPublisher
-
-
-@pytest.fixture
-def rig(ros_context):
-    """Return a robot in the test's own hands."""
-    made = RobotRig(ros_context)
-    yield made
-    made.close()
 
 
 @pytest.fixture

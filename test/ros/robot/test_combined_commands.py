@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
 from mujoco_rig import POSTURE, Rig, write_arm
-from robot_rig import DT, QOS, RobotRig, effort_request
+from robot_rig import DT, effort_request
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -17,25 +17,13 @@ POSITION, VELOCITY = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
 FOLLOWING = POSITION | VELOCITY
 
 
-@pytest.fixture
-def rig(ros_context):
-    """Return a robot in the test's own hands."""
-    made = RobotRig(ros_context)
-    yield made
-    made.close()
-
-
-def listen(rig, topic):
-    """Collect the messages of a command topic."""
-    messages = []
-    rig.robot.create_subscription(Float64MultiArray, topic, messages.append, QOS)
-    return messages
-
-
 def test_two_forward_controllers_get_position_and_velocity(rig):
     """Each of them gets its part of the command."""
     hardware = rig.hardware()
-    q, dq = (listen(rig, f'{name}_controller/commands') for name in ('position', 'velocity'))
+    q, dq = (
+        rig.listen(Float64MultiArray, f'{name}_controller/commands')
+        for name in ('position', 'velocity')
+    )
     rig.open(hardware, effort_request(hardware.body, mode=FOLLOWING))
     rig.wait(lambda: all(one.reader_count for one in hardware.command_publishers))
     rig.publish()

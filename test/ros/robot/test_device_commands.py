@@ -6,7 +6,7 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 
 from mujoco_rig import Rig, write_arm
 from rclpy.validate_topic_name import validate_topic_name
-from robot_rig import QOS, RobotRig, effort_request
+from robot_rig import effort_request
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from cnoid_control.body.devices import Camera, ForceSensor, RangeSensor, SpotLight
@@ -17,21 +17,6 @@ from cnoid_control.messages.device_commands import (
 )
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.ros.exceptions import RobotError
-
-
-@pytest.fixture
-def rig(ros_context):
-    """Return a robot in the test's own hands."""
-    made = RobotRig(ros_context)
-    yield made
-    made.close()
-
-
-def listen(rig, topic):
-    """Collect the commands of a device."""
-    messages = []
-    rig.robot.create_subscription(Float64MultiArray, topic, messages.append, QOS)
-    return messages
 
 
 def message_of(**fields):
@@ -98,7 +83,7 @@ def test_a_change_is_sent_once_and_a_measurement_never(rig):
     body = rig.body([SpotLight('lamp'), ForceSensor('force')])
     hardware = rig.hardware(body)
     lamp, force = body.devices
-    messages = listen(rig, 'lamp/command')
+    messages = rig.listen(Float64MultiArray, 'lamp/command')
     rig.open(hardware, effort_request(body))
     force.F[:] = 3.0
     force.notify_state_change()
@@ -126,7 +111,7 @@ def test_an_enabled_output_needs_somebody_who_obeys(rig):
     with pytest.raises(RobotError, match="device 'lamp': nobody subscribes '/lamp/command'"):
         rig.open(deaf, effort_request(body, device_outputs={'lamp'}))
     rig.silence()
-    messages = listen(rig, 'lamp/command')
+    messages = rig.listen(Float64MultiArray, 'lamp/command')
     body = rig.body([SpotLight('lamp', intensity=0.75)])
     rig.open(rig.hardware(body), effort_request(body, device_outputs={'lamp'}))
     rig.wait(lambda: messages)

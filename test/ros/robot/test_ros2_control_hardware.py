@@ -12,7 +12,7 @@ pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not bu
 from geometry_msgs.msg import WrenchStamped
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from robot_rig import DT, QOS, ManagerNode, RobotRig, effort_request
+from robot_rig import DT, QOS, ManagerNode, effort_request
 from sensor_msgs.msg import Image, Imu, JointState, LaserScan
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
@@ -36,21 +36,6 @@ from cnoid_control.ros.exceptions import (
 from cnoid_control.ros.robot.joint_states import publishing_nodes
 
 POSITION, VELOCITY = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
-
-
-@pytest.fixture
-def rig(ros_context):
-    """Return a robot in the test's own hands."""
-    made = RobotRig(ros_context)
-    yield made
-    made.close()
-
-
-def listen(rig, kind, topic):
-    """Collect the messages of a topic."""
-    messages = []
-    rig.robot.create_subscription(kind, topic, messages.append, QOS)
-    return messages
 
 
 # --- joint states -----------------------------------------------------------------------------
@@ -110,7 +95,7 @@ def test_without_a_fresh_state_the_loop_comes_back(rig):
 
 def test_decimation_passes_states_over(rig):
     """With a decimation of 3 every third fresh state is a tick."""
-    listen(rig, Float64MultiArray, 'effort_controller/commands')
+    rig.listen(Float64MultiArray, 'effort_controller/commands')
     hardware = rig.hardware(decimation=3, lock_step=True)
     rig.open(hardware)
     rig.repeat(lambda: rig.publish(dt=DT / 3))
@@ -286,7 +271,7 @@ def test_a_device_topic_of_another_type_is_refused(rig):
 
 def test_in_lock_step_devices_have_the_stamp_of_the_state(rig):
     """A state waits for the device's message of the same stamp, even when that comes later."""
-    listen(rig, Float64MultiArray, 'effort_controller/commands')
+    rig.listen(Float64MultiArray, 'effort_controller/commands')
     hardware = rig.hardware(rig.body([ForceSensor('WRIST')]), lock_step=True)
     publisher = rig.robot.create_publisher(WrenchStamped, 'WRIST_broadcaster/wrench', QOS)
 
@@ -368,7 +353,7 @@ def test_commands_go_out_in_the_order_of_the_controller(rig):
             'joint_state_broadcaster': ('active', [], ''),
         },
     )
-    sent = listen(rig, Float64MultiArray, 'effort_controller/commands')
+    sent = rig.listen(Float64MultiArray, 'effort_controller/commands')
     hardware = rig.hardware(controller_manager='controller_manager')
     rig.open(hardware)
     request = manager.requests[0]
@@ -470,7 +455,7 @@ def test_a_controller_with_its_joints_in_another_order_is_not_commanded_on(rig):
     joints = ['shoulder', 'elbow']
     ManagerNode(rig, {'effort_controller': ('inactive', joints, 'effort')})
     hardware = rig.hardware(controller_manager='controller_manager')
-    commands = listen(rig, Float64MultiArray, 'effort_controller/commands')
+    commands = rig.listen(Float64MultiArray, 'effort_controller/commands')
     rig.open(hardware)
     request = effort_request(hardware.body)
     hardware.prepare(request)
@@ -505,8 +490,8 @@ def test_without_a_manager_commands_go_to_plain_topics(rig):
             'hand': {'interface': 'effort', 'type': 'joint_state', 'joints': ['elbow']},
         }
     )
-    points = listen(rig, JointTrajectory, 'arm/joint_trajectory')
-    states = listen(rig, JointState, 'hand')
+    points = rig.listen(JointTrajectory, 'arm/joint_trajectory')
+    states = rig.listen(JointState, 'hand')
     request = effort_request(hardware.body)
     request.outputs['upper'] = StateFlag.JOINT_DISPLACEMENT
     rig.open(hardware, request)
@@ -531,7 +516,7 @@ def test_in_lock_step_command_controllers_are_waited_for(rig):
         rig.open(hardware)
     rig.silence()
     threading.Timer(
-        0.1, lambda: listen(rig, Float64MultiArray, 'effort_controller/commands')
+        0.1, lambda: rig.listen(Float64MultiArray, 'effort_controller/commands')
     ).start()
     hardware = rig.hardware(lock_step=True)
     rig.open(hardware)
