@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cnoid_control.controllers.twist_input import TwistInput
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO
-from cnoid_control.plugin.mailbox import Twist
 
 
 @dataclass
@@ -57,13 +57,8 @@ class VelocityCommand:
             upper: largest ones.
         """
         self.clamped = 0
-        self._io = io
-        self._mailbox = io.mailbox('cmd_vel', Twist, given.topic)
-        self._mailbox.validate = _check
+        self._twists = TwistInput(io, given.topic)
         self._policy_range = lower, upper
-        self._value = np.zeros(3)
-        self._since = -np.inf
-        self._has_message = False
         self.use(given)
 
     def use(self, given: VelocityParameters) -> None:
@@ -95,25 +90,17 @@ class VelocityCommand:
         Args:
             time: time since the policy has begun [s].
         """
-        message = self._mailbox.take_latest()
-        if message is not None:
-            self._has_message = True
-            self._since = time
-            self._value = np.array([*message.linear[:2], message.angular[2]])
-        if self._has_message:
-            wanted = self._value if time - self._since <= self._timeout else np.zeros(3)
-        else:
+        wanted = np.zeros(3)
+        twist = self._twists.read(time, self._timeout)
+        if twist is not None:
+            wanted = np.array([*twist.linear[:2], twist.angular[2]])
+        elif not self._twists.has_come:
             begun = [velocity for start, velocity in self._steps if start <= time]
-            wanted = begun[-1] if begun else np.zeros(3)
+            wanted = begun[-1] if begun else wanted
         clamped = np.clip(wanted, self._lower, self._upper)
         if (clamped != wanted).any():
             self.clamped += 1
         return clamped
-
-
-def _check(message: Twist) -> None:
-    if not (np.isfinite(message.linear).all() and np.isfinite(message.angular).all()):
-        raise not_allowed('cmd_vel', [*message.linear, *message.angular], 'finite values expected')
 
 
 def _three(key: str, values: list[float], default: np.ndarray) -> np.ndarray:

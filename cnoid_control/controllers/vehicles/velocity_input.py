@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cnoid_control.controllers.twist_input import TwistInput
 from cnoid_control.controllers.vehicles.joystick import Joystick, JoystickParameters
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO
-from cnoid_control.plugin.mailbox import Twist
 
 
 @dataclass
@@ -54,9 +54,7 @@ class VelocityInput:
             ParameterError: the joystick cannot be used.
         """
         self._io = io
-        self._twists = io.mailbox('cmd_vel', Twist, 'cmd_vel')
-        self._twist = Twist()
-        self._valid_until = float('-inf')
+        self._twists = TwistInput(io)
         self.joystick = Joystick(io, parameters.joystick, f'{key}.joystick')
         self.by_message = False
         self.linear = 0.0
@@ -64,15 +62,12 @@ class VelocityInput:
 
     def read(self, parameters: VelocityParameters) -> None:
         """Refresh what is wanted; called once at the start of a tick."""
-        time, step, timeout = self._io.current_time, self._io.time_step, parameters.timeout
+        step = self._io.time_step
         self.joystick.read()
-        twist = self._twists.take_latest()
+        twist = self._twists.read(self._io.current_time, parameters.timeout)
+        self.by_message = twist is not None
         if twist is not None:
-            self._twist = twist
-            self._valid_until = time + timeout
-        self.by_message = time <= self._valid_until
-        if self.by_message:
-            linear, angular = float(self._twist.linear[0]), float(self._twist.angular[2])
+            linear, angular = float(twist.linear[0]), float(twist.angular[2])
         else:
             linear = parameters.linear_speed * self.joystick.axis(parameters.forward_axis)
             angular = parameters.angular_speed * self.joystick.axis(parameters.turn_axis)

@@ -13,6 +13,7 @@ from controllers.runs import main_controller, open_loop, run_for
 from cnoid_control.body import Body
 from cnoid_control.body.devices import Camera, Light, SpotLight
 from cnoid_control.controllers.vehicles.car import CarController
+from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin.mailbox import Joy, Twist, Value
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
@@ -116,6 +117,16 @@ def test_car_goes_round_a_circle(mode: str) -> None:
     left = np.column_stack([2.0 * points, np.ones(len(points))])
     cx, cy, c = np.linalg.lstsq(left, (points**2).sum(axis=1), rcond=None)[0]
     assert math.sqrt(c + cx**2 + cy**2) == pytest.approx(2.0, rel=0.06)
+    loop.close()
+
+
+def test_twists_that_are_not_finite_are_refused() -> None:
+    """Whoever sends one is told; the vehicle goes on with what it was told before."""
+    loop = open_loop('car', car__joystick__source='messages')
+    with pytest.raises(ParameterError, match=r'cmd_vel: .*finite values expected'):
+        post(loop, 'cmd_vel', Twist(linear=np.array([np.nan, 0.0, 0.0])))
+    run_for(loop, 0.1)
+    assert main_controller(loop).input.linear == 0.0
     loop.close()
 
 
