@@ -252,8 +252,7 @@ def _check_scalar(
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise wrong_type(key, value, kind.__name__)
     if info.choices and value not in info.choices:
-        listed = ', '.join(str(choice) for choice in info.choices)
-        raise not_allowed(key, value, f'choose from: {listed}')
+        raise not_allowed(key, value, choices(info.choices))
     # Written so that NaN, which compares false with everything, is refused too.
     if kind in (int, float) and not info.minimum <= value <= info.maximum:
         raise not_allowed(key, value, f'it must lie in [{info.minimum}, {info.maximum}]')

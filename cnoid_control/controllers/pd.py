@@ -9,7 +9,7 @@ import numpy as np
 from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.gains import joint_gains
 from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
@@ -195,5 +195,5 @@ def _joints(body: Body, option: str, name: str) -> np.ndarray:
         return body.joint_ids(body.joint_groups[name].joint_names)
     if name in body.joint_names:
         return body.joint_ids([name])
-    listed = ', '.join([*body.joint_groups, *body.joint_names])
-    raise not_allowed(f'{option}.{name}', name, f'choose from: {listed}')
+    known = choices([*body.joint_groups, *body.joint_names])
+    raise not_allowed(f'{option}.{name}', name, known)

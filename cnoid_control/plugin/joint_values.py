@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -45,14 +45,15 @@ def posture_of(body: Body, key: str, given: JointPosture, others: np.ndarray) ->
     return np.array(given, dtype=float) if given else others.copy()
 
 
-def joint_ids(body: Body, key: str, names: Mapping[str, float]) -> np.ndarray:
-    """Ids of the joints that a map by name has.
+def joint_ids(body: Body, key: str, names: Iterable[str]) -> np.ndarray:
+    """Ids of the joints that an option names.
 
     Raises:
         ParameterError: one does not exist, or follows another one.
     """
     known = {joint.joint_name: joint.joint_id for joint in body.joints if joint.name}
-    for name in names:
+    listed = list(names)
+    for name in listed:
         if name not in known:
             raise ParameterError(f'{key}.{name}', f'unknown joint; {choices(known)}')
-    return np.array([known[name] for name in names], dtype=np.intp)
+    return np.array([known[name] for name in listed], dtype=np.intp)

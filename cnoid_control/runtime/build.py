@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from cnoid_control.body import Body
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import create_hardware
 from cnoid_control.parameters import not_allowed
@@ -74,7 +74,7 @@ def make_controllers(
             known = [key for key in managed if key != name]
             raise CnoidControlError(
                 f'sub-controller {name!r} has parent {other.parent!r}, which does not exist or is '
-                f'below it; choose from: {", ".join(known)}'
+                f'below it; {choices(known)}'
             )
     return top
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.registry import DEFAULT, hardware_kind, hardware_names
 from cnoid_control.parameters import (
     FileName,
@@ -386,7 +386,7 @@ def _parse_hardware(section: Any, folder: Path | None) -> tuple[str, dict[str, A
             raise unknown_option(f'hardware.{key}', ['type', *names])
     kind = section.get('type', DEFAULT)
     if kind not in names:
-        raise not_allowed('hardware.type', kind, f'choose from: {", ".join(names)}')
+        raise not_allowed('hardware.type', kind, choices(names))
     parsed: dict[str, Any] = {
         name: parse_parameters(
             hardware_kind(name).parameters, section.get(name, {}), f'hardware.{name}', folder

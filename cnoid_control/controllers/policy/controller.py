@@ -19,6 +19,7 @@ from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import FileName, ParameterError, not_allowed, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
+from cnoid_control.plugin.joint_values import joint_ids
 
 # Share of a period by which the policy's period may differ from a whole number of ticks.
 PERIOD_TOLERANCE = 1e-6
@@ -201,8 +202,8 @@ class PolicyController(SimpleController):
                 f'joints: {", ".join(self._names)}'
             )
         self.default = body.q.copy()
-        for name, value in {**self.known.default, **given.posture}.items():
-            self.default[self._joint('posture', name)] = value
+        posture = {**self.known.default, **given.posture}
+        self.default[joint_ids(body, 'posture', posture)] = list(posture.values())
         self._ticks = self._ticks_of(self.known.period or given.period)
         self._enable(given)
         self._situation = Situation(
@@ -233,12 +234,7 @@ class PolicyController(SimpleController):
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise not_allowed('joints', names, f'named twice: {", ".join(twice)}')
-        return np.array([self._joint('joints', name) for name in names])
-
-    def _joint(self, key: str, name: str) -> int:
-        if name not in self.body.joint_names:
-            raise not_allowed(f'{key}.{name}', name, choices(self.body.joint_names))
-        return self.body.joint_names.index(name)
+        return joint_ids(self.body, 'joints', names)
 
     def _ticks_of(self, period: float) -> int:
         ticks = period / self.io.time_step
@@ -372,10 +368,8 @@ class PolicyController(SimpleController):
             gains = np.full(body.num_joints, float(one))
         else:
             gains = np.array([getattr(joint.description, name) for joint in body.joints])
-            for joint, value in known.items():
-                gains[self._joint(name, joint)] = value
-        for joint, value in special.items():
-            gains[self._joint(f'{name}_of', joint)] = value
+            gains[joint_ids(body, name, known)] = list(known.values())
+        gains[joint_ids(body, f'{name}_of', special)] = list(special.values())
         missing = [body.joint(int(i)).joint_name for i in self.joints if gains[i] <= 0.0]
         approaches = self._mode == StateFlag.JOINT_EFFORT and self._approach_ticks > 0
         if name == 'kp' and missing and (self._follows or approaches):

@@ -13,7 +13,7 @@ from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.parameters import TaskParameters
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.plugin.controller_io import ControllerIO
 from cnoid_control.plugin.mailbox import JointValues, Mailbox, Message, Pose, Twist
 
@@ -117,9 +117,7 @@ class TaskInput:
         known = {joint.joint_name: i for i, joint in enumerate(self.task.joint_group.joints)}
         for name, number in zip(message.names, given, strict=True):
             if name not in known:
-                raise TaskError(
-                    f'{self.task.name}: unknown joint {name!r}; choose from: {", ".join(known)}'
-                )
+                raise TaskError(f'{self.task.name}: unknown joint {name!r}; {choices(known)}')
             value[known[name]] = number
         return value
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from cnoid_control.body import Body, JointType, Link, StateFlag
 from cnoid_control.body.description import Capsule, Cylinder, Sphere
+from cnoid_control.exceptions import choices
 from cnoid_control.parameters import ParameterError, parameter
 from cnoid_control.plugin import ControllerIO
 
@@ -152,5 +153,5 @@ def find_joint(body: Body, name: str, key: str) -> Link:
     for joint in joints:
         if name in (joint.name, joint.joint_name):
             return joint
-    known = ', '.join(joint.joint_name for joint in joints) or 'none'
-    raise ParameterError(key, f'{body.name} has no joint {name!r}; choose from: {known}')
+    known = choices(joint.joint_name for joint in joints)
+    raise ParameterError(key, f'{body.name} has no joint {name!r}; {known}')

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cnoid_control.body import Body, Device
 from cnoid_control.body.channels import VELOCITY
+from cnoid_control.exceptions import choices
 from cnoid_control.messages.devices import Stream, device_streams, kind_of, require_devices_of
 from cnoid_control.parameters import not_allowed
 from cnoid_control.ros.robot.parameters import (
@@ -138,7 +139,7 @@ def make_controllers(
     made = SimulatedControllers(controllers)
     for name in active:
         if name not in loaded:
-            raise not_allowed('active_controllers', name, f'choose from: {", ".join(loaded)}')
+            raise not_allowed('active_controllers', name, choices(loaded))
         made[name].active = True
     return made
 
