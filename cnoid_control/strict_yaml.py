@@ -11,6 +11,7 @@ import yaml
 MAX_DEPTH = 50
 
 MERGE = '<<'
+MERGE_TAG = 'tag:yaml.org,2002:merge'
 
 FLOAT_TAG = 'tag:yaml.org,2002:float'
 FLOAT = re.compile(
@@ -38,13 +39,28 @@ class _Strict:
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
         self._check_keys(node)
-        self.flatten_mapping(node)  # type: ignore[attr-defined]
+        self.flatten_mapping(node)
         values: dict[str, Any] = {}
         for key, value in node.value:
             # The last one counts, and stands where it is last.
             values.pop(key.value, None)
             values[key.value] = self.construct_object(value, deep=deep)  # type: ignore[attr-defined]
         return values
+
+    def flatten_mapping(self, node: Any) -> None:
+        """Merge what `<<` names; each key once, or merges of merges would grow without end."""
+        has_merge = any(key.tag == MERGE_TAG for key, _ in node.value)
+        if has_merge:
+            self._check_keys(node)
+        super().flatten_mapping(node)  # type: ignore[misc]
+        if has_merge:
+            last: dict[Any, Any] = {}
+            for key, value in node.value:
+                # What is no text is refused where the mapping is made.
+                name = key.value if isinstance(key, yaml.ScalarNode) else id(key)
+                last.pop(name, None)
+                last[name] = (key, value)
+            node.value = list(last.values())
 
     def _check_keys(self, node: Any) -> None:
         seen: set[str] = set()
@@ -146,6 +162,7 @@ def _load(
         if node is None:
             return None, {}
         data = loader.construct_document(node)
+        _check_unfolded(data, {}, 0)
         anchored = getattr(loader, 'anchored', {})
         return data, {name: loader.construct_document(found) for name, found in anchored.items()}
     except ValueError as error:
@@ -164,3 +181,17 @@ def _check_depth(text: str) -> None:
                 raise yaml.YAMLError(f'elements are nested more than {MAX_DEPTH} deep')
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+
+
+def _check_unfolded(data: Any, heights: dict[int, int], depth: int) -> int:
+    """Refuse what aliases make too deep, or a part of itself; how many levels it has."""
+    if not isinstance(data, (dict, list)):
+        return 0
+    known = heights.get(id(data), 1)
+    if depth + known > MAX_DEPTH:
+        raise yaml.YAMLError(f'elements are nested more than {MAX_DEPTH} deep')
+    if id(data) not in heights:
+        children = data.values() if isinstance(data, dict) else data
+        below = [_check_unfolded(child, heights, depth + 1) for child in children]
+        heights[id(data)] = 1 + max(below, default=0)
+    return heights[id(data)]
