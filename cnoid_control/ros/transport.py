@@ -61,10 +61,6 @@ DOMAINS = range(1, 102)
 PARTICIPANTS = 20
 
 
-class NoFreeDomain(CnoidControlError):
-    """All ROS domains are in use."""
-
-
 def is_quiet(domain: int) -> bool:
     """Tell whether the ports that a domain's first participants listen to are free here."""
     base = 7400 + 250 * domain
@@ -96,4 +92,4 @@ def reserved_domain() -> Iterator[int]:
             if is_quiet(domain):
                 yield domain
                 return
-    raise NoFreeDomain(f'all {len(DOMAINS)} ROS domains of this machine are in use')
+    raise CnoidControlError(f'all {len(DOMAINS)} ROS domains of this machine are in use')

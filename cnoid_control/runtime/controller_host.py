@@ -17,7 +17,7 @@ from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
     NoControllerLeft,
-    ResultNotBool,
+    result_not_bool,
 )
 from cnoid_control.runtime.io_transfer import DeviceTransfer
 from cnoid_control.runtime.managed_controller import ManagedController, let_interrupt_pass
@@ -230,7 +230,7 @@ class ControllerHost:
                     go_on = True
                 elif result is not False:
                     if not isinstance(result, np.bool_):
-                        raise ResultNotBool(name, 'control', tick, result)
+                        raise result_not_bool(name, 'control', tick, result)
                     go_on = go_on or bool(result)
         except ControllerFailed:
             raise

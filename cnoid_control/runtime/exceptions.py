@@ -1,4 +1,4 @@
-"""What can go wrong while controllers run: one class per fact."""
+"""What can go wrong while controllers run; classes of what is caught by name."""
 
 from __future__ import annotations
 
@@ -25,12 +25,9 @@ class ControllerFailed(CnoidControlError):
         super().__init__(f'controller {controller!r}, {phase}(){when}: {message}')
 
 
-class ControllerRefused(ControllerFailed):
-    """A controller returned False where that means that it cannot go on."""
-
-    def __init__(self, controller: str, phase: str) -> None:
-        """Name the controller and the phase."""
-        super().__init__(controller, phase, None, 'returned False')
+def controller_refused(controller: str, phase: str) -> ControllerFailed:
+    """Error of a controller that returned False where that means that it cannot go on."""
+    return ControllerFailed(controller, phase, None, 'returned False')
 
 
 class ControllerRaised(ControllerFailed):
@@ -43,15 +40,14 @@ class ControllerRaised(ControllerFailed):
         super().__init__(controller, phase, tick, f'raised {describe(error)}')
 
 
-class ResultNotBool(ControllerFailed):
-    """A controller returned something that is neither True nor False."""
-
-    def __init__(self, controller: str, phase: str, tick: int | None, result: object) -> None:
-        """Name the controller, the phase, the tick and what was returned."""
-        shown = safe_str(result, repr)
-        super().__init__(
-            controller, phase, tick, f'returned {shown}; it must return True or False'
-        )
+def result_not_bool(
+    controller: str, phase: str, tick: int | None, result: object
+) -> ControllerFailed:
+    """Error of a controller that returned something that is neither True nor False."""
+    shown = safe_str(result, repr)
+    return ControllerFailed(
+        controller, phase, tick, f'returned {shown}; it must return True or False'
+    )
 
 
 class NoControllerLeft(CnoidControlError):
@@ -63,28 +59,19 @@ class NoControllerLeft(CnoidControlError):
         super().__init__(f'no controller is left to run: {reasons or "none was given"}')
 
 
-class ImplausibleCommands(CnoidControlError):
-    """Controllers that have commanded what is no number, or far too much."""
-
-    def __init__(self, tick: int) -> None:
-        """Name the tick at which the patience ended."""
-        super().__init__(
-            f'tick {tick}: implausible command (not finite, or far beyond its limit); '
-            'controller stopped'
-        )
+def implausible_commands(tick: int) -> CnoidControlError:
+    """Error of controllers whose commands were not finite, or far too large, for too long."""
+    return CnoidControlError(
+        f'tick {tick}: implausible command (not finite, or far beyond its limit); '
+        'controller stopped'
+    )
 
 
-class ImplausibleCommand(ControllerFailed):
-    """A controller that is about to take over commands what is not finite, or far too much."""
-
-    def __init__(self, controller: str, tick: int) -> None:
-        """Name the controller and the tick."""
-        super().__init__(
-            controller,
-            'control',
-            tick,
-            'implausible command (not finite, or far beyond its limit)',
-        )
+def implausible_command(controller: str, tick: int) -> ControllerFailed:
+    """Error of a controller that is to take over with a command not finite or far too large."""
+    return ControllerFailed(
+        controller, 'control', tick, 'implausible command (not finite, or far beyond its limit)'
+    )
 
 
 class LoopStalled(CnoidControlError):
@@ -112,12 +99,9 @@ class SwapInProgress(SwapFailed):
         super().__init__(controller, 'another controller is just taking over')
 
 
-class RunEnded(CnoidControlError):
-    """The run has ended before something could happen in it."""
-
-    def __init__(self) -> None:
-        """Say just that."""
-        super().__init__('the run has ended')
+def run_ended() -> CnoidControlError:
+    """Error of what could not happen, for the run has ended."""
+    return CnoidControlError('the run has ended')
 
 
 class InSafeState(CnoidControlError):
@@ -128,14 +112,17 @@ class InSafeState(CnoidControlError):
         super().__init__(f'the robot is in the safe state: {reason}')
 
 
-class ControlTimeout(CnoidControlError):
-    """A controller did not return from one of its methods in time."""
+def control_timeout(duration: float, limit: float, method: str = 'control') -> CnoidControlError:
+    """Error of a controller that did not return from one of its methods in time.
 
-    def __init__(self, duration: float, limit: float, method: str = 'control') -> None:
-        """Tell the method, how long it may take and how long it has taken [s]."""
-        super().__init__(
-            f'{method}() exceeded its {1e3 * limit:g} ms time limit ({1e3 * duration:.3g} ms)'
-        )
+    Args:
+        duration: how long it has taken [s].
+        limit: how long it may take [s].
+        method: the method.
+    """
+    return CnoidControlError(
+        f'{method}() exceeded its {1e3 * limit:g} ms time limit ({1e3 * duration:.3g} ms)'
+    )
 
 
 class ModesDiffer(CnoidControlError):

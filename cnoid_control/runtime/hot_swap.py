@@ -15,10 +15,10 @@ from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
-    ImplausibleCommand,
     LoopStalled,
     SwapFailed,
     SwapInProgress,
+    implausible_command,
 )
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -245,7 +245,7 @@ class Transition:
         # Before they are blended: an implausible command must not act little by little.
         for values, mask, lower, upper in self._commanded:
             if not ((values >= lower) & (values <= upper))[mask].all():
-                raise ImplausibleCommand(self.new.controllers[0].name, tick)
+                raise implausible_command(self.new.controllers[0].name, tick)
         if is_first:
             self._has_switched = True
             self.new.set_modes()

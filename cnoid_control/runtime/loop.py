@@ -20,10 +20,10 @@ from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
-    ControlTimeout,
-    ImplausibleCommands,
     InSafeState,
-    RunEnded,
+    control_timeout,
+    implausible_commands,
+    run_ended,
 )
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.realtime import GcPause
@@ -337,7 +337,7 @@ class ControlLoop:
     def _control_transition(self, transition: Transition, now: float) -> bool:
         if transition.old is not self.host:
             # Others were started while the new controllers were brought up.
-            self.abort_transition(RunEnded())
+            self.abort_transition(run_ended())
             return self._compute(self.host, now)
         was_waiting = transition.is_waiting
         try:
@@ -374,14 +374,14 @@ class ControlLoop:
         if self.limiter.can_blend():
             fallback.computed()
         else:
-            fallback.fail(ImplausibleCommands(self.tick))
+            fallback.fail(implausible_commands(self.tick))
 
     def _apply_safe_state(self) -> None:
         """Replace the commands in the safe state; blend them while controllers take over again."""
         safe_state = self.safe_state
         if safe_state.is_handing_over and not self.limiter.can_blend():
             # Blended with what holds the robot it would act little by little.
-            safe_state.enter(str(ImplausibleCommands(self.tick)))
+            safe_state.enter(str(implausible_commands(self.tick)))
         fresh = self.watchdog.is_fresh('state_timeout')
         safe_state.apply(self.hardware.time_step, fresh)
         if self.fallback is not None and fresh:
@@ -389,7 +389,7 @@ class ControlLoop:
 
     def _replace_commands(self) -> None:
         """Send the safe command in the place of commands that are implausible too often."""
-        error = ImplausibleCommands(self.tick)
+        error = implausible_commands(self.tick)
         if self.fallback is not None:
             self.fallback.fail(error)
         self.safe_state.enter(str(error))
@@ -436,7 +436,7 @@ class ControlLoop:
             call: the call; its thread is left behind.
             duration: time that it has taken so far [s].
         """
-        error = ControlTimeout(duration, self.monitor.limit, call.name)
+        error = control_timeout(duration, self.monitor.limit, call.name)
         host = call.host
         host.abandon()
         self._tick_is_read = call.in_tick
@@ -464,7 +464,7 @@ class ControlLoop:
 
     def report_hang(self, call: Call, duration: float) -> None:
         """Warn of controllers that take too long, where that is all that is wanted."""
-        error = ControlTimeout(duration, self.monitor.limit, call.name)
+        error = control_timeout(duration, self.monitor.limit, call.name)
         self.watchdog.trip('control_timeout', 'warn', str(error))
 
     # --- a run --------------------------------------------------------------------------------
@@ -652,11 +652,11 @@ class ControlLoop:
         """Let a hot swap begin with the next tick; from any thread.
 
         Raises:
-            RunEnded: there will be no tick any more.
+            CnoidControlError: there will be no tick any more.
         """
         with self._requests:
             if self._is_closed:
-                raise RunEnded
+                raise run_ended()
             self.transition = transition
 
     def abort_transition(
@@ -671,7 +671,7 @@ class ControlLoop:
         with self._requests:
             transition, self.transition = self.transition, None
         if transition is not None:
-            transition.abort(error or RunEnded(), reopen)
+            transition.abort(error or run_ended(), reopen)
 
     def close(self) -> None:
         """Stop the controllers and leave the robot; every part of it is reached."""

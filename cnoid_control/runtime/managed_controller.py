@@ -16,8 +16,8 @@ from cnoid_control.plugin.options import change_options, check_options
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
-    ControllerRefused,
-    ResultNotBool,
+    controller_refused,
+    result_not_bool,
 )
 from cnoid_control.runtime.io_transfer import DeviceTransfer, IOTransfer
 from cnoid_control.runtime.strict_io import StrictIO
@@ -287,9 +287,9 @@ class ManagedController:
             let_interrupt_pass(error)
             raise ControllerRaised(self.name, phase, None, error) from error
         if not isinstance(result, (bool, np.bool_)):
-            raise ResultNotBool(self.name, phase, None, result)
+            raise result_not_bool(self.name, phase, None, result)
         if not result:
-            raise ControllerRefused(self.name, phase)
+            raise controller_refused(self.name, phase)
 
 
 def _request_of(io: ControllerIO) -> IORequest:

@@ -11,7 +11,7 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.catalog import find_policy
 from cnoid_control.controllers.policy.metadata import Metadata, read_metadata
-from cnoid_control.controllers.policy.network import Network, PolicyError
+from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.observation import Observation
 from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters
 from cnoid_control.controllers.policy.velocity_command import VelocityCommand, VelocityParameters
@@ -196,7 +196,7 @@ class PolicyController(SimpleController):
         self.network.demand('output', output, self.network.outputs)
         self._output = output
         if self.network.outputs[output] != self.joints.size:
-            raise PolicyError(
+            raise CnoidControlError(
                 f'output {output!r} of {self.network.file.name} has '
                 f'{self.network.outputs[output]} values, and the policy has {self.joints.size} '
                 f'joints: {", ".join(self._names)}'
@@ -275,7 +275,7 @@ class PolicyController(SimpleController):
             unknown = set(range(self.body.num_joints)) - set(self.joints.tolist())
             if unknown:
                 listed = ', '.join(self.body.joint(i).joint_name for i in sorted(unknown))
-                raise PolicyError(
+                raise CnoidControlError(
                     f'the policy commands {kind} and does not know {listed}: only a policy of '
                     'positions holds what it does not know'
                 )
@@ -426,7 +426,7 @@ class PolicyController(SimpleController):
         """Call the network.
 
         Raises:
-            PolicyError: an observation or its action is not finite.
+            CnoidControlError: an observation or its action is not finite.
         """
         situation = self._situation
         situation.command = self._command.read(time)
@@ -441,12 +441,12 @@ class PolicyController(SimpleController):
             if not np.isfinite(value).all():
                 observation = self._others.get(name, self.observation)
                 listed = ', '.join(observation.bad_terms())
-                raise PolicyError(f'the observation is not finite: {listed}')
+                raise CnoidControlError(f'the observation is not finite: {listed}')
         outputs = self.network(**values)
         action = outputs[self._output]
         if not np.isfinite(action).all():
             names = [self._names[i] for i in np.flatnonzero(~np.isfinite(action))]
-            raise PolicyError(f'the action of {", ".join(names)} is not finite')
+            raise CnoidControlError(f'the action of {", ".join(names)} is not finite')
         if self._clip:
             action = np.clip(action, self._clip[0], self._clip[1])
         situation.outputs = outputs

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from cnoid_control.controllers.policy.network import PolicyError
 from cnoid_control.controllers.policy.terms import TermParameters
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import PluginName
 from cnoid_control.strict_yaml import load_yaml
 
@@ -77,7 +77,7 @@ def read_metadata(
             numbers refer to.
 
     Raises:
-        PolicyError: an entry cannot be read.
+        CnoidControlError: an entry cannot be read.
     """
     if file is not None:
         return _read_deploy(file, robot_joints)
@@ -87,7 +87,7 @@ def read_metadata(
         if 'joint_names' in custom:
             return _read_mjlab(custom)
     except (ValueError, TypeError, KeyError) as error:
-        raise PolicyError(f'metadata of the policy cannot be read: {error}') from error
+        raise CnoidControlError(f'metadata of the policy cannot be read: {error}') from error
     return Metadata()
 
 
@@ -144,13 +144,13 @@ def _read_deploy(file: Path, robot_joints: list[str]) -> Metadata:
     try:
         content = load_yaml(file.read_text(encoding='utf-8'))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise PolicyError(f'{file} cannot be read: {error}') from error
+        raise CnoidControlError(f'{file} cannot be read: {error}') from error
     if not isinstance(content, dict) or 'joint_ids_map' not in content:
-        raise PolicyError(f"{file} is no deploy.yaml: it has no 'joint_ids_map'")
+        raise CnoidControlError(f"{file} is no deploy.yaml: it has no 'joint_ids_map'")
     try:
         return _parse_deploy(content, robot_joints)
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise PolicyError(f'{file}: {type(error).__name__}: {error}') from error
+        raise CnoidControlError(f'{file}: {type(error).__name__}: {error}') from error
 
 
 def _parse_deploy(content: Mapping[str, Any], robot_joints: list[str]) -> Metadata:

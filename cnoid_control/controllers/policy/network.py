@@ -10,10 +10,6 @@ import numpy as np
 from cnoid_control.exceptions import CnoidControlError, choices, describe
 
 
-class PolicyError(CnoidControlError):
-    """A policy cannot be used as it is, or has failed."""
-
-
 class Network:
     """Inputs and outputs by name; every output but those asked for as state is returned.
 
@@ -29,12 +25,12 @@ class Network:
         """Load the file; one thread, so that nothing of it competes with the loop.
 
         Raises:
-            PolicyError: onnxruntime is missing, or the file is no network that it can run.
+            CnoidControlError: onnxruntime is missing, or the file is no network that it can run.
         """
         try:
             import onnxruntime
         except ImportError as error:
-            raise PolicyError(
+            raise CnoidControlError(
                 'policies need onnxruntime: pip install cnoid_control[policy]'
             ) from error
         self.file = file
@@ -46,13 +42,13 @@ class Network:
                 str(file), options, providers=['CPUExecutionProvider']
             )
         except Exception as error:
-            raise PolicyError(
+            raise CnoidControlError(
                 f'{file} is no network that onnxruntime runs: {describe(error)}'
             ) from error
         self._types = {one.name: NUMPY_TYPES.get(one.type) for one in self._session.get_inputs()}
         for name, kind in self._types.items():
             if kind is None:
-                raise PolicyError(f'{file}: input {name!r} is of a type that is not known')
+                raise CnoidControlError(f'{file}: input {name!r} is of a type that is not known')
         self._shapes = {one.name: _shape(one.shape) for one in self._session.get_inputs()}
         self.inputs = {name: _size(shape) for name, shape in self._shapes.items()}
         self.outputs = {one.name: _size(_shape(one.shape)) for one in self._session.get_outputs()}
@@ -67,21 +63,21 @@ class Network:
         """Have an output of each call be an input of the next one, as recurrent networks want it.
 
         Raises:
-            PolicyError: there is no such input or output, or their sizes differ.
+            CnoidControlError: there is no such input or output, or their sizes differ.
         """
         self.demand('input', input_name, self.inputs)
         self.demand('output', output_name, self.outputs)
         if self.inputs[input_name] != self.outputs[output_name]:
-            raise PolicyError(
+            raise CnoidControlError(
                 f'{self.file.name}: input {input_name!r} has {self.inputs[input_name]} values and '
                 f'output {output_name!r} has {self.outputs[output_name]}: it cannot be carried'
             )
         self.state[input_name] = output_name
 
     def demand(self, kind: str, name: str, known: dict[str, int]) -> None:
-        """Raise PolicyError where the network has no such input or output."""
+        """Raise CnoidControlError where the network has no such input or output."""
         if name not in known:
-            raise PolicyError(f'{self.file.name} has no {kind} {name!r}; {choices(known)}')
+            raise CnoidControlError(f'{self.file.name} has no {kind} {name!r}; {choices(known)}')
 
     def reset(self) -> None:
         """Forget the state."""
@@ -95,14 +91,16 @@ class Network:
             **values: the inputs by name, flat; state is carried by itself.
 
         Raises:
-            PolicyError: the network fails.
+            CnoidControlError: the network fails.
         """
         for name, value in values.items():
             self._feed[name].reshape(-1)[:] = value
         try:
             results = self._session.run(self._names, self._feed)
         except Exception as error:
-            raise PolicyError(f'{self.file.name}: inference failed: {describe(error)}') from error
+            raise CnoidControlError(
+                f'{self.file.name}: inference failed: {describe(error)}'
+            ) from error
         outputs = {
             name: np.asarray(one, dtype=float).reshape(-1)
             for name, one in zip(self._names, results, strict=True)

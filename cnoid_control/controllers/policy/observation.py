@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cnoid_control.controllers.policy.network import PolicyError
 from cnoid_control.controllers.policy.terms import Read, Situation, TermParameters, make_term
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import not_allowed
 
 
@@ -79,7 +79,7 @@ class Observation:
                 each term.
 
         Raises:
-            PolicyError: a term does not exist or cannot be had.
+            CnoidControlError: a term does not exist or cannot be had.
             ParameterError: an option of a term does not fit.
         """
         self._newest_first = newest_first
@@ -143,10 +143,10 @@ class Observation:
         return rows
 
     def demand_size(self, wanted: int, what: str) -> None:
-        """Raise PolicyError where the observation has another size than an input."""
+        """Raise CnoidControlError where the observation has another size than an input."""
         if self.size != wanted:
             listed = ', '.join(f'{term.name} {term.length}' for term in self.terms)
-            raise PolicyError(
+            raise CnoidControlError(
                 f'{what} wants {wanted} values, and the observation has {self.size}: {listed}'
             )
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.controllers.policy.network import PolicyError
 from cnoid_control.controllers.sensor_reading import find_device
-from cnoid_control.exceptions import choices
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import PluginName, parameter
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Value
@@ -115,7 +114,7 @@ def _angular_velocity(situation: Situation, given: TermParameters) -> Read:
     if situation.imu:
         device = find_device(situation.body, situation.imu)
         if not hasattr(device, 'w'):
-            raise PolicyError(f'device {device.name!r} measures no angular velocity')
+            raise CnoidControlError(f'device {device.name!r} measures no angular velocity')
         situation.io.enable_input(device)
         return lambda: device.w
     _base_inputs(situation, StateFlag.LINK_POSITION | StateFlag.LINK_TWIST)
@@ -175,7 +174,7 @@ def _joint_velocity(situation: Situation, given: TermParameters) -> Read:
 
 def _constant(situation: Situation, given: TermParameters) -> Read:
     if not given.value:
-        raise PolicyError("a term 'constant' needs a value")
+        raise CnoidControlError("a term 'constant' needs a value")
     value = np.array(given.value)
     return lambda: value
 
@@ -206,7 +205,7 @@ def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
     """What computes a term; enables what it reads.
 
     Raises:
-        PolicyError: there is no such term, or it cannot be had from this robot.
+        CnoidControlError: there is no such term, or it cannot be had from this robot.
     """
     source = given.source or name
     kind, colon, rest = source.partition(':')
@@ -220,7 +219,7 @@ def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
         return lambda: situation.outputs[rest]
     if colon:
         return _function(situation, source)
-    raise PolicyError(f'unknown term {source!r}; {choices(SOURCES)}')
+    raise CnoidControlError(f'unknown term {source!r}; {choices(SOURCES)}')
 
 
 def _device(situation: Situation, text: str) -> Read:
@@ -228,7 +227,7 @@ def _device(situation: Situation, text: str) -> Read:
     device = find_device(situation.body, name)
     fields: tuple[str, ...] = getattr(device, 'measured_fields', ())
     if attribute not in fields:
-        raise PolicyError(f'device {name!r} measures no {attribute!r}; {choices(fields)}')
+        raise CnoidControlError(f'device {name!r} measures no {attribute!r}; {choices(fields)}')
     situation.io.enable_input(device)
     return lambda: np.ravel(getattr(device, attribute))
 
@@ -250,7 +249,7 @@ def _function(situation: Situation, source: str) -> Read:
 
     function = find_object(source, situation.folder)
     if not callable(function):
-        raise PolicyError(f'term {source!r} is no function')
+        raise CnoidControlError(f'term {source!r} is no function')
     return lambda: np.ravel(np.asarray(function(situation), dtype=float))
 
 

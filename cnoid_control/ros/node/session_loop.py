@@ -155,7 +155,7 @@ class SessionLoop:
         Raises:
             LoopCallTimeout: the loop has not begun it in time and never will, or has begun it and
                 not finished in time.
-            ControlTimeout: a controller that it called did not return.
+            CnoidControlError: a controller that it called did not return.
             Exception: what the function raised.
         """
         if self._thread.is_current:

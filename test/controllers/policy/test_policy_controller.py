@@ -19,7 +19,7 @@ from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import Imu
 from cnoid_control.controllers.policy import PolicyController, PolicyParameters
-from cnoid_control.controllers.policy.network import PolicyError
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Twist, Value
@@ -61,7 +61,7 @@ def make(values: dict[str, Any], body: Body | None = None) -> PolicyController:
     out = io.StringIO()
     controller_io = ControllerIO('policy', body, 0.01, values, given, out)
     if not controller.initialize(controller_io):
-        raise PolicyError(out.getvalue().strip())
+        raise CnoidControlError(out.getvalue().strip())
     return controller
 
 
@@ -280,7 +280,7 @@ def test_joints_that_the_policy_does_not_know_are_held(tmp_path: Path) -> None:
     controller = make(values)
     controller.control()
     assert controller.body.u.tolist() == [0.0, 10.0, 0.0]
-    with pytest.raises(PolicyError, match='does not know joint1'):
+    with pytest.raises(CnoidControlError, match='does not know joint1'):
         make({**values, 'action': {'kind': 'effort'}})
 
 
@@ -309,13 +309,13 @@ def test_actions_that_are_not_finite_are_named(tmp_path: Path) -> None:
     """They never become a command."""
     controller = make(options(tmp_path))
     controller.body.q[1] = np.nan
-    with pytest.raises(PolicyError, match='the observation is not finite: joint_position'):
+    with pytest.raises(CnoidControlError, match='the observation is not finite: joint_position'):
         controller.control()
     assert np.isfinite(controller.body.u).all()
     controller = make(options(tmp_path))
     controller.body.q[1] = 1e200
     controller._scales[:] = 1e200
-    with np.errstate(over='ignore'), pytest.raises(PolicyError, match='is not finite'):
+    with np.errstate(over='ignore'), pytest.raises(CnoidControlError, match='is not finite'):
         controller.control()
 
 
@@ -356,11 +356,15 @@ def test_metadata_does_not_name_code(tmp_path: Path) -> None:
         file = identity(
             tmp_path, joint_names=','.join(NAMES), observation_names=name, action_scale='1.0'
         )
-        with pytest.raises(PolicyError, match='would be code, which only the options may name'):
+        with pytest.raises(
+            CnoidControlError, match='would be code, which only the options may name'
+        ):
             make({'file': str(file), 'period': 0.01})
         deploy = tmp_path / 'deploy.yaml'
         deploy.write_text(f'joint_ids_map: [0, 1, 2]\nobservations: {{"{name}": {{}}}}\n')
-        with pytest.raises(PolicyError, match='would be code, which only the options may name'):
+        with pytest.raises(
+            CnoidControlError, match='would be code, which only the options may name'
+        ):
             make({'file': str(file), 'metadata': str(deploy), 'period': 0.01})
     assert not (tmp_path / 'sprung').exists()
 
@@ -382,11 +386,11 @@ def test_several_inputs_and_state(tmp_path: Path) -> None:
         controller.control()
         assert controller.action.tolist() == [step + 1.0] * JOINTS
         assert controller._situation.outputs['reference'].tolist() == [float(step)] * JOINTS
-    with pytest.raises(PolicyError, match='say of all but the observation what they are'):
+    with pytest.raises(CnoidControlError, match='say of all but the observation what they are'):
         make({**values, 'inputs': {'h_in': 'state:h_out'}})
-    with pytest.raises(PolicyError, match="has no output 'h'; choose from: actions, h_out"):
+    with pytest.raises(CnoidControlError, match="has no output 'h'; choose from: actions, h_out"):
         make({**values, 'inputs': {**values['inputs'], 'h_in': 'state:h'}})
-    with pytest.raises(PolicyError, match='it cannot be carried'):
+    with pytest.raises(CnoidControlError, match='it cannot be carried'):
         make({**values, 'inputs': {**values['inputs'], 'h_in': 'state:actions'}})
 
 
@@ -461,7 +465,7 @@ def test_metadata_of_holosoma(tmp_path: Path) -> None:
     assert controller._kp.tolist() == [3.0, 1.0, 2.0]
     assert controller._kd.tolist() == [0.3, 0.1, 0.2]
     assert controller._command._upper.tolist() == [2.0, 4.0, 6.0]
-    with pytest.raises(PolicyError, match='does not say what it observes'):
+    with pytest.raises(CnoidControlError, match='does not say what it observes'):
         make({'file': str(file)})
 
 
@@ -564,7 +568,7 @@ def test_metadata_of_a_deploy_file(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused_by_name(tmp_path: Path, values, message) -> None:
     """Before anything moves, with the value and the choices."""
     observations = {'observations': ['base_angular_velocity']} if 'imu' in values else {}
-    with pytest.raises(PolicyError, match=message):
+    with pytest.raises(CnoidControlError, match=message):
         make(options(tmp_path, **observations) | values)
 
 
@@ -572,7 +576,7 @@ def test_a_file_that_is_no_network_is_refused(tmp_path: Path) -> None:
     """With its name."""
     file = tmp_path / 'text.onnx'
     file.write_text('hello')
-    with pytest.raises(PolicyError, match=r'text\.onnx is no network that onnxruntime runs'):
+    with pytest.raises(CnoidControlError, match=r'text\.onnx is no network that onnxruntime runs'):
         make({'file': str(file), 'joints': NAMES, 'observations': ['height']})
 
 
