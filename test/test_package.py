@@ -1,6 +1,7 @@
 """The package as pip sees it, and the facts that more than one of its files states."""
 
 import configparser
+import re
 import shutil
 import subprocess
 import sys
@@ -75,3 +76,50 @@ def test_no_two_test_files_have_the_same_name():
     """Test runners that import by name alone, as launch_testing's, collect all of them."""
     names = [path.name for path in (ROOT / 'test').rglob('test_*.py')]
     assert sorted(names) == sorted(set(names))
+
+
+# Distribution that pip installs, and the key by which rosdep knows it; the tools of the log
+# come with mcap-ros2-support there.
+ROSDEP = {
+    'daqp': 'python3-daqp-pip',
+    'lz4': 'mcap-ros2-support',
+    'matplotlib': 'python3-matplotlib',
+    'mcap': 'mcap-ros2-support',
+    'mcap-ros2-support': 'mcap-ros2-support',
+    'mujoco': 'python3-mujoco-pip',
+    'numpy': 'python3-numpy',
+    'pin': 'pinocchio',
+    'pyyaml': 'python3-yaml',
+    'rich': 'python3-rich',
+    'ruckig': 'ruckig',
+    'xacro': 'xacro',
+    'zstandard': 'mcap-ros2-support',
+}
+
+
+def test_setup_and_package_xml_name_the_same_requirements(wheel):
+    """What pip installs for runs and for MuJoCo, rosdep installs too; bounds agree."""
+    (path,) = (name for name in wheel.namelist() if name.endswith('METADATA'))
+    lines = re.findall(r'^Requires-Dist: (.*)$', wheel.read(path).decode(), re.MULTILINE)
+    needed = [line for line in lines if 'extra ==' not in line or re.search('extra == .sim', line)]
+    pip = {re.match(r'[\w-]+', line).group().lower() for line in needed}
+    assert pip == set(ROSDEP)
+    declared = {item.text: item for item in ElementTree.parse(ROOT / 'package.xml').iter()}
+    assert set(ROSDEP.values()) <= set(declared)
+    (mujoco,) = (line for line in needed if line.startswith('mujoco'))
+    assert f'>={declared["python3-mujoco-pip"].get("version_gte")}' in mujoco
+
+
+def test_ros_packages_that_are_imported_are_declared():
+    """Rosdep installs every ROS package whose modules the package imports."""
+    declared = {item.text for item in ElementTree.parse(ROOT / 'package.xml').iter('exec_depend')}
+    ros = re.compile(
+        r'^\s*(?:import|from) (rclpy|launch\w*|\w+_msgs|\w+_srvs|\w+_interfaces)\b', re.MULTILINE
+    )
+    imported = {
+        name
+        for path in (ROOT / 'cnoid_control').rglob('*.py')
+        for name in ros.findall(path.read_text(encoding='utf-8'))
+    }
+    assert 'rclpy' in imported
+    assert imported <= declared
