@@ -142,5 +142,5 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: float) -> float | None:
-    """The value rounded to what is worth reading; None (null in JSON) where it is no number."""
+    """The value rounded to what is worth reading; None (null in JSON) where it is not finite."""
     return round(float(value), 9) if math.isfinite(value) else None

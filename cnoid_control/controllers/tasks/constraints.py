@@ -88,7 +88,7 @@ class BoundConstraint(Constraint):
     """Base of the constraints lower <= values(velocity) <= upper.
 
     Attributes:
-        lower, upper: bounds at the last update, one a row.
+        lower, upper: bounds at the last update, one per row.
     """
 
     def __init__(self, name: str) -> None:
@@ -99,7 +99,7 @@ class BoundConstraint(Constraint):
 
     @abc.abstractmethod
     def values(self, kinematics: TaskKinematics, velocity: np.ndarray) -> np.ndarray:
-        """The constrained quantities at a velocity of the unknowns, one a row."""
+        """The constrained quantities at a velocity of the unknowns, one per row."""
 
     @abc.abstractmethod
     def row_names(self) -> list[str]:

@@ -52,7 +52,7 @@ class TaskParameters:
     enabled: bool = parameter(True, 'whether it is on')
     priority: int = parameter(0, '0 is served first; qp solver only', minimum=0)
     weight: float | list[float] = parameter(
-        1.0, 'importance, one or one a row; qp solver only', minimum=0.0
+        1.0, 'importance, one or one per row; qp solver only', minimum=0.0
     )
     gain: float = parameter(1.0, 'velocity per error', unit='1/s', minimum=0.0)
     integral_gain: float = parameter(
@@ -65,7 +65,8 @@ class TaskParameters:
     lm_damping: float = parameter(0.0, 'damping far from the target; qp only', minimum=0.0)
     selection: list[float] = parameter([], 'rows cared for, 0 or 1; all where empty')
     target: list[float] = parameter(
-        [], 'what to reach: a row each; x y z roll pitch yaw for poses; the start where empty'
+        [],
+        'what to reach, by row; x y z roll pitch yaw for poses; the start where empty',
     )
     axis: list[float] = parameter([1.0, 0.0, 0.0], 'axis that looks, link axes', read_only=True)
     interpolator: InterpolatorParameters = field(default_factory=InterpolatorParameters)
@@ -90,7 +91,7 @@ class ConstraintParameters:
     reference: str = parameter('', 'link whose axes count; the world where empty')
     enabled: bool = parameter(True, 'whether it is on')
     maximum: float | list[float] = parameter(
-        [], "largest value, one or one a row; the model's limits where empty", minimum=0.0
+        [], "largest value, one or one per row; the model's limits where empty", minimum=0.0
     )
     corner_min: list[float] = parameter([], 'lower corner of a workspace', unit='m')
     corner_max: list[float] = parameter([], 'upper corner of a workspace', unit='m')
