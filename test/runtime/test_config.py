@@ -12,6 +12,7 @@ from cnoid_control.runtime.config import (
     InvalidConfigFile,
     load_config,
     merge,
+    override,
     parse_config,
     parse_value,
 )
@@ -160,3 +161,11 @@ def test_merge_leaves_its_arguments_alone():
     values = {'a': {'b': 1, 'c': 2}}
     assert merge(values, {'a.b': 3, 'd': 4}) == {'a': {'b': 3, 'c': 2}, 'd': 4}
     assert values == {'a': {'b': 1, 'c': 2}}
+
+
+def test_options_of_a_file_controller_go_with_it(tmp_path):
+    """Another controller instead of it: nobody could tell whose they are."""
+    values = {'controller': 'mine.py:Mine', 'mine': {'gain': 1.0}, 'pd': {'kp': 5.0}}
+    assert override(values, {'controller': 'pd'}) == {'controller': 'pd', 'pd': {'kp': 5.0}}
+    assert override(values, {'rate': 5.0})['mine'] == {'gain': 1.0}
+    assert 'mine' in override(values, {'controller': 'other.py:Mine'})

@@ -431,3 +431,42 @@ def test_devices_of_a_controller_that_does_not_start_are_let_go() -> None:
     dark.light.notify_state_change()
     assert transfer is not None
     assert not transfer._outgoing
+
+
+@pytest.mark.parametrize('phase', ['update_parameters', 'stop', 'pause', 'unconfigure'])
+def test_control_c_passes_through_every_phase(phase: str) -> None:
+    """In the main thread, where Python raises it."""
+
+    @dataclass
+    class Options:
+        gain: float = parameter(1.0, 'gain')
+
+    class Tuned(SimpleController):
+        Parameters = Options
+
+        def initialize(self, io):
+            return True
+
+        def update_parameters(self, old, new):
+            """Follow."""
+
+        def control(self):
+            return True
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    controller = Tuned()
+    managed = ManagedController('c', controller, {'gain': 1.0})
+    host = ControllerHost([managed], two_joint_body(), 0.01, io.StringIO())
+    host.configure()
+    host.initialize()
+    host.start()
+    if phase == 'update_parameters':
+        Tuned.update_parameters = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            managed.change_options({'gain': 2.0}, Options(2.0))
+        return
+    setattr(controller, phase, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(host, phase)()

@@ -181,7 +181,7 @@ def test_states_of_parts_make_one_posture(model) -> None:
     assert list(body.description.postures) == ['up + bent', 'up', 'bent', 'out']
 
 
-def test_legs_are_moved_under_a_robot_that_would_fall_over(model) -> None:
+def test_legs_are_moved_under_a_robot_that_would_fall_over(model, caplog) -> None:
     """Knees that cannot be straight; the soles lie flat and the mass is above their middle."""
     body = robot_of_model(model(biped(knee=(0.6, 2.0))))
     assert body.q[body.joint('left_knee').joint_id] >= 0.6
@@ -190,7 +190,15 @@ def test_legs_are_moved_under_a_robot_that_would_fall_over(model) -> None:
         assert foot.R[2, 2] == pytest.approx(1.0, abs=1e-4)
         assert foot.p[2] == pytest.approx(0.04, abs=1e-3)
         assert foot.p[0] == pytest.approx(body.calc_center_of_mass()[0], abs=0.01)
-    assert any('would fall over' in text for text in body.description.warnings)
+    (said,) = [text for text in body.description.warnings if 'would fall over' in text]
+    assert said in caplog.text
+    # The change of each joint, from where its range had put it.
+    moved = dict(part.rsplit(' ', 1) for part in said.split('moved: ')[1].split(', '))
+    knee = body.joint('left_knee')
+    if 'left_knee' in moved:
+        assert float(moved['left_knee']) == pytest.approx(knee.q - 0.6, abs=0.006)
+    ankle = float(moved['left_ankle'])
+    assert ankle == pytest.approx(body.joint('left_ankle').q, abs=0.006)
     assert balanced_posture(body) is None
     loop = make_loop(config_from_model(model(biped(knee=(0.6, 2.0)))))
     monitor = RunMonitor(loop)
@@ -264,7 +272,7 @@ def test_gains_give_the_whole_effort_at_a_small_error(model) -> None:
     assert named_gains(body, 0.001)['kp']['shoulder'] == 33.0
 
 
-def test_light_feet_get_rotors_and_it_is_said(model) -> None:
+def test_light_feet_get_rotors_and_it_is_said(model, caplog) -> None:
     """As much as gains need that keep the robot upright; not where they are heavy or told off."""
     path = str(model(biped()))
     plain = make_robot(RobotParameters(path, rotors=False))
@@ -273,7 +281,8 @@ def test_light_feet_get_rotors_and_it_is_said(model) -> None:
     assert needed[ankle] > 0.0
     body = make_robot(RobotParameters(path))
     assert body.joint('left_ankle').description.rotor_inertia == pytest.approx(needed[ankle])
-    assert any('left_ankle' in text for text in body.description.warnings)
+    (said,) = [text for text in body.description.warnings if 'left_ankle' in text]
+    assert said in caplog.text
     gains = joint_gains(body, 0.001)
     height = np.linalg.norm(body.joint('left_ankle').p - body.calc_center_of_mass())
     upright = body.mass * 9.80665 * height / 2.0

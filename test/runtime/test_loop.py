@@ -466,3 +466,57 @@ def test_the_wall_time_of_a_run_that_goes_on(monkeypatch):
     loop = fake_loop(Scripted(2, look))
     loop.run(0.04)
     assert seen == pytest.approx([0.25], abs=1e-3)
+
+
+@pytest.mark.parametrize(('on_fault', 'ended'), [('fail', True), ('hold', False)])
+def test_a_run_in_the_safe_state_has_ended_only_where_a_fault_ends_it(on_fault, ended):
+    """One that holds the robot goes on, and one that is well has not ended."""
+    loop = fake_loop(Scripted(), on_fault=on_fault)
+    loop.open()
+    loop.step()
+    assert not loop.has_ended
+    loop.safe_state.enter('test')
+    assert loop.has_ended == ended
+
+
+def test_a_restart_arms_the_watchdog_again():
+    """For the new controllers; what was found before is forgotten."""
+    loop = fake_loop(Scripted(), on_fault='hold')
+    loop.open()
+    loop.watchdog.trip('x', 'safe', 'found')
+    armed = []
+    loop.start_watchdog = lambda: armed.append(loop.host)
+    host = ControllerHost(
+        [ManagedController('new', Scripted())], loop.hardware.body, 0.01, io.StringIO()
+    )
+    host.configure()
+    host.initialize(standby=True)
+    host.start()
+    loop.restart(host)
+    assert armed == [host]
+
+
+class Seized(LoopThread):
+    """Is interrupted, and the robot has to be taken from it."""
+
+    def join(self, timeout=None):
+        """Be interrupted."""
+        deadline = time.monotonic() + 20.0
+        while self._loop.tick < 2 and time.monotonic() < deadline:
+            time.sleep(0.001)
+        raise KeyboardInterrupt
+
+    def stop(self, timeout=0.05):
+        """Do not wait for long."""
+        return super().stop(timeout)
+
+
+def test_whoever_takes_the_robot_at_the_end_leaves_it(monkeypatch):
+    """A controller hangs while the run is interrupted: the robot is closed all the same."""
+    release = threading.Event()
+    monkeypatch.setattr(loop_module, 'LoopThread', Seized)
+    loop = fake_loop(Scripted(3, lambda one: release.wait() or True))
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert loop.hardware.calls[-1] == 'close'
+    release.set()

@@ -9,7 +9,7 @@ import pytest
 
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.realtime import GcPause, request_realtime
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +68,20 @@ def test_a_loop_that_keeps_time_lets_it_rest(real_time):
     loop.step = lambda: enabled.append(gc.isenabled()) or step()
     loop.run(0.005, real_time=real_time)
     assert enabled == [not real_time] * 5
+
+
+def test_priority_zero_asks_for_nothing(monkeypatch):
+    """Another one is asked for, and what came of it is said."""
+    asked = []
+
+    def refuse(process, policy, parameters):
+        asked.append(parameters.sched_priority)
+        raise PermissionError(1, 'Operation not permitted')
+
+    monkeypatch.setattr('os.sched_setscheduler', refuse)
+    assert request_realtime(0) == 'real-time scheduling is off (priority 0)'
+    assert asked == []
+    assert 'no real-time scheduling (Operation not permitted)' in request_realtime(7)
+    assert asked == [7]
+    monkeypatch.setattr('os.sched_setscheduler', lambda *args: None)
+    assert request_realtime(9) == 'real-time scheduling with priority 9'

@@ -128,6 +128,7 @@ def test_full_disk_is_reported_and_the_run_goes_on(tmp_path, monkeypatch):
 
 def test_unwritable_file_fails_the_run_before_it_begins(tmp_path):
     """Nobody wants to find out after the run."""
+    (tmp_path / 'no').write_text('a file, no folder')
     hardware = FakeHardware(two_joint_body())
     recorder = Recorder(tmp_path / 'no' / 'x.mcap', hardware.body)
     loop = make_loop(hardware, Torque(), recorder=recorder)

@@ -584,3 +584,29 @@ def test_each_limit_counts_under_its_own_kind(
     getattr(body, ARRAY[mode])[:] = side * command
     assert limiter.apply(DT)
     assert limiter.report() == {kind: {'j0': 1}}
+
+
+def test_holes_in_the_joint_ids_have_no_limits() -> None:
+    """They are neither named in notes nor refused, with limits and without."""
+    links = [LinkDescription('base', joint_type=JointType.FIXED)]
+    for name, joint_id in (('a', 0), ('b', 2)):
+        links.append(
+            LinkDescription(
+                name,
+                'base',
+                joint_type=JointType.REVOLUTE,
+                joint_id=joint_id,
+                q_lower=-1.0,
+                q_upper=1.0,
+                dq_lower=-1.0,
+                dq_upper=1.0,
+                u_lower=-5.0,
+                u_upper=5.0,
+            )
+        )
+    body = Body(BodyDescription('x', links))
+    assert body.num_joints == 3
+    for enabled in (True, False):
+        limiter = CommandLimiter(body, LimitsParameters(enabled=enabled), DT)
+        assert not any("''" in note for note in limiter.limits.notes)
+        assert not any('implausible' in note for note in limiter.limits.notes)

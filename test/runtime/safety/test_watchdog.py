@@ -357,3 +357,15 @@ def test_a_request_before_a_start_is_not_taken_for_an_old_one(clock: Clock) -> N
     trip = watchdog.check()
     assert trip is not None
     assert trip.message == 'the button, while it starts'
+
+
+@pytest.mark.parametrize('told', [True, False])
+def test_receivers_are_watched_where_somebody_tells_of_them(clock: Clock, told: bool) -> None:
+    """On a robot whose states can fail to arrive."""
+    watchdog, _ = make(clock)
+    hardware = FakeHardware(two_joint_body())
+    hardware.feeds_watchdog, hardware.is_simulated = True, False
+    hardware.waits_for_commands = False
+    watchdog.arm(hardware, subscribers=told)
+    assert ('subscriber_timeout' in watchdog._ages) == told
+    assert 'state_timeout' in watchdog._ages
