@@ -230,9 +230,12 @@ def test_full_disk_leaves_a_readable_file(tmp_path, monkeypatch):
 
 
 def test_unwritable_path_is_named(tmp_path):
-    """The message names the file and the reason."""
-    with pytest.raises(LogError, match=r'no/x.mcap cannot be written: No such file'):
+    """The message names the file and the reason; a folder that is missing is made."""
+    (tmp_path / 'no').touch()
+    with pytest.raises(LogError, match=r'no/x.mcap cannot be written: (File exists|Not a dir)'):
         McapWriter(tmp_path / 'no' / 'x.mcap', {})
+    McapWriter(tmp_path / 'new' / 'x.mcap', {}).close()
+    assert (tmp_path / 'new' / 'x.mcap').is_file()
 
 
 @pytest.mark.parametrize('content', [b'', b'hello', b'\x89MCAP0\r\n' + b'x' * 50])
