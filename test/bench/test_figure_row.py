@@ -31,7 +31,7 @@ def test_the_estimators_have_figures():
 
 def test_klampt_gives_the_same_times():
     """Where Klamp't is installed, milestones take as long as there."""
-    pytest.importorskip('klampt')
+    pytest.importorskip('klampt', reason='Klampt is not installed')
     (row,) = bench_rows(['klampt_times'])
     assert row.result().value < 1.0
 

@@ -75,7 +75,7 @@ def here(tmp_path: Path, monkeypatch) -> Path:
 
 def test_a_urdf_robot(here: Path, capsys):
     """All files, a run, and their own tests; the posture and the gains are by name."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     assert main(['init', 'sr1.urdf', 'My-SR1']) == 0
     folder = here / 'My-SR1'
     name = 'my_sr1'
@@ -114,7 +114,7 @@ def test_files_are_clean(here: Path):
 
 def test_an_mjcf_robot(here: Path):
     """Physics runs the file as it is; the URDF beside is for ros2_control."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     (here / 'stick.xml').write_text(MJCF)
     assert main(['init', 'stick.xml']) == 0
     folder = here / 'stick'
@@ -132,7 +132,7 @@ def test_an_mjcf_robot(here: Path):
 
 def test_a_xacro_robot_with_its_own_tags(here: Path):
     """Arguments are used, its ros2_control tags are kept, and only their interfaces commanded."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     (here / 'lever.urdf.xacro').write_text(XACRO)
     assert main(['init', 'lever.urdf.xacro', '--argument', 'mass=2.5', '--rate', '500']) == 0
     folder = here / 'lever'
@@ -149,7 +149,7 @@ def test_a_xacro_robot_with_its_own_tags(here: Path):
 
 def test_what_the_model_does_not_say_is_asked_for(here: Path, capsys):
     """By name, in the first lines of the configuration, and said."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     (here / 'stick.xml').write_text(MJCF.replace(' actuatorfrcrange="-20 20"', ''))
     assert main(['init', 'stick.xml']) == 0
     head = (here / 'stick/stick.yaml').read_text().partition('/**:')[0]
@@ -163,7 +163,7 @@ def test_what_the_model_does_not_say_is_asked_for(here: Path, capsys):
 
 def test_names_with_dots_and_robots_without_joints(here: Path):
     """A dot is nesting to ROS, and an empty map is nothing; both robots run."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     (here / 'dots.urdf.xacro').write_text(XACRO.replace('hinge', 'hinge.0'))
     (here / 'stone.urdf').write_text(
         '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'

@@ -31,13 +31,12 @@ from cnoid_control.messages.devices import (
     DeviceKind,
     MeasuredField,
     NumbersMessage,
-    decode_image,
-    decode_points,
     default_topic,
     kind_of,
 )
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import StampedNumbers
+from cnoid_control.messages.vision import decode_image, decode_points
 from cnoid_control.ros.message_types import typed_decoder
 from cnoid_control.ros.robot.device_readers import message_decoder
 

@@ -262,7 +262,7 @@ def test_gazebo_has_the_names_rate_and_namespace_of_the_robot(root):
 
 def test_mujoco_ros2_control_gets_a_model_of_the_robot(root):
     """With a motor per joint, sensors by the names that it looks for, and the start posture."""
-    mujoco = pytest.importorskip('mujoco')
+    mujoco = pytest.importorskip('mujoco', reason='needs MuJoCo')
     nodes, context = every_node(root, hardware='mujoco_ros2_control')
     by_name = {node.node_executable: node for node in nodes}
     text = parameters(by_name['robot_state_publisher'], context)['robot_description']

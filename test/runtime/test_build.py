@@ -30,7 +30,7 @@ def fail(controller: Scripted) -> bool:
 @pytest.mark.parametrize('kind', ['mujoco', 'kinematic'])
 def test_the_embedded_loop_has_everything(kind: str) -> None:
     """Watchdog, safe state and monitor, as the configuration wants them."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     overrides = {
         'hardware.type': kind,
         'watchdog.control_timeout': 0.5,
@@ -153,7 +153,7 @@ def test_wrong_faults_are_refused() -> None:
 @pytest.fixture
 def faulty():
     """Return a loop on a simulated robot whose states can fail to arrive."""
-    mujoco = pytest.importorskip('cnoid_control.hardware.mujoco.hardware')
+    mujoco = pytest.importorskip('cnoid_control.hardware.mujoco.hardware', reason='needs MuJoCo')
     from cnoid_control.runtime.defaults import make_robot
 
     config = load_config('sr1_pd', {'watchdog.grace': 0.0, 'watchdog.state_timeout': 0.0105})
@@ -203,7 +203,7 @@ class Hanging(SR1MinimumController):
 
 def test_the_command_line_gets_rid_of_a_controller_that_hangs(tmp_path: Path) -> None:
     """`cnoid_control run` fails with the reason, and the process ends."""
-    pytest.importorskip('mujoco')
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
     path = tmp_path / 'hanging.py'
     path.write_text(HANGING)
     config = tmp_path / 'hanging.yaml'

@@ -300,7 +300,7 @@ def test_tables_and_plots(folder: Path) -> None:
     assert len(figure.axes[1].lines) == 7
     with pytest.raises(CnoidControlError, match="unknown joint 'elbow'"):
         simulation.recorded.plot(joints=['elbow'])
-    pandas = pytest.importorskip('pandas')
+    pandas = pytest.importorskip('pandas', reason='pandas is not installed')
     table = simulation.recorded.to_pandas()
     assert isinstance(table, pandas.DataFrame)
     np.testing.assert_array_equal(table['q.shoulder'], simulation.recorded.q[:, 0])

@@ -26,7 +26,7 @@ def test_it_runs_for_as_long_as_asked(root: Path) -> None:
 
 def test_it_runs_through_dds(root: Path) -> None:
     """With the robot and the node in processes of their own."""
-    pytest.importorskip('rclpy')
+    pytest.importorskip('rclpy', reason='needs ROS 2')
     assert 'memory grew by' in short_soak(root)
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-pytest.importorskip('rclpy')
+pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from cnoid_control.ros.node.loop_statistics import WINDOW, LoopStatistics
 

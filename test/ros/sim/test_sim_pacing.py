@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip('rclpy')
+pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, PACED, Pacing
 
