@@ -226,6 +226,7 @@ class TakeOvers:
         host.start()
         self._loop.restart(host)
         # What is written there is not looked at, and would only become longer.
+        self._os.seek(0)
         self._os.truncate(0)
 
     def run(self) -> Figures:
