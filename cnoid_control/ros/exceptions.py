@@ -84,8 +84,8 @@ class FilePluginRefused(RosError):
     def __init__(self, key: str, name: str) -> None:
         """Name the parameter, the file and what would allow it."""
         super().__init__(
-            f'{key}: {name!r} is a file, and files are not loaded while the node is '
-            'configured unless it was started with allow_file_plugins:=true'
+            f'{key}: {name!r} is a file, and files are given at the start only unless the node '
+            'was started with allow_file_plugins:=true'
         )
 
 

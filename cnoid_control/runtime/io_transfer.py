@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
@@ -78,9 +79,11 @@ class IOTransfer:
             mode = commanded_flags(link, link.actuation_mode)
             for flag, names in LINK_VALUES.items():
                 if mode & flag:
+                    self.outputs.append(partial(_demand_finite, link, names))
                     self.outputs.append(partial(_copy_link_values, target, link, names))
             if mode & StateFlag.LINK_EXT_WRENCH:
                 wrench = target.F_ext
+                self.outputs.append(partial(_demand_finite, link, ('F_ext',)))
                 # Controllers add up; the host has set the sum to 0 at the start of the tick.
                 self.outputs.append(partial(np.add, wrench, link.F_ext, wrench))
 
@@ -143,6 +146,14 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
 def _copy_link_values(target: Link, source: Link, names: tuple[str, ...]) -> None:
     for name in names:
         setattr(target, name, getattr(source, name))
+
+
+def _demand_finite(link: Link, names: tuple[str, ...]) -> None:
+    for name in names:
+        value = getattr(link, name)
+        # A square that overflows is no command either.
+        if not math.isfinite(np.vdot(value, value)):
+            raise ValueError(f'{name} of link {link.name!r} is commanded as {value.tolist()}')
 
 
 def _copy_contacts(target: Link, source: Link) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
+from lifecycle_msgs.msg import Transition
 from node_rig import CONTROLLERS, NodeRig, write_config
 
 from cnoid_control.faults.dds_testbed import DdsRig
@@ -125,3 +126,9 @@ def test_files_are_not_loaded_while_running(
     assert not success
     assert 'read-only' in reason
     assert rig.state() == 'active'
+    # Nor by whoever takes the node down and configures it again.
+    assert rig.change_state(Transition.TRANSITION_DEACTIVATE)
+    assert rig.change_state(Transition.TRANSITION_CLEANUP)
+    success, reason = rig.set(controller=f'{CONTROLLERS}:Other')
+    assert not success
+    assert 'allow_file_plugins' in reason

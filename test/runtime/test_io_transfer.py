@@ -13,6 +13,7 @@ from cnoid_control.body import Body, ContactPoint, JointType
 from cnoid_control.body.body import GAIN_ARRAYS
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.exceptions import ControllerFailed
 from cnoid_control.runtime.io_transfer import joint_copies
 from cnoid_control.runtime.managed_controller import ManagedController
 
@@ -283,3 +284,27 @@ def test_joints_in_a_row_are_copied_in_one_piece(enabled):
     assert copies[0].func is not np.copyto, 'a slice, not a mask'
     expected = [other.q[i] if i in enabled else 0.0 for i in range(4)]
     np.testing.assert_array_equal(body.q, expected)
+
+
+@pytest.mark.parametrize(
+    ('mode', 'name', 'value'),
+    [
+        (StateFlag.LINK_POSITION, 'p', [0.0, np.nan, 0.0]),
+        (StateFlag.LINK_POSITION, 'R', np.full((3, 3), np.inf)),
+        (StateFlag.LINK_TWIST, 'w', [0.0, 0.0, np.nan]),
+        (StateFlag.LINK_ACCELERATION, 'dv', [np.nan, 0.0, 0.0]),
+        (StateFlag.LINK_EXT_WRENCH, 'F_ext', np.full(6, np.nan)),
+    ],
+)
+def test_commands_to_links_are_finite(mode, name, value):
+    """One that is not fails the controller and never reaches the robot."""
+    body = two_joint_body()
+
+    def work(own):
+        setattr(own.root_link, name, np.array(value))
+
+    setup = lambda io: io.enable_output(io.body.root_link, mode)  # noqa: E731
+    host = host_of(body, Scripted(setup, work))
+    with pytest.raises(ControllerFailed, match=f'{name} of link .* is commanded as'):
+        host.control(0, 0.0)
+    assert np.isfinite(getattr(body.root_link, name)).all()

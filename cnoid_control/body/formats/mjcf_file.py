@@ -35,7 +35,7 @@ def read_spec(path: str | Path, warnings: list[str] | None = None) -> mujoco.MjS
         raise ModelError('cannot be read: there is no such file', str(path))
     try:
         spec = mujoco.MjSpec.from_file(str(path.absolute()))
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise ModelError(one_line(error), str(path)) from error
     told = [] if warnings is None else warnings
     _drop_missing_meshes(spec, told)
@@ -52,7 +52,7 @@ def compile_file(spec: mujoco.MjSpec, path: str | Path) -> mujoco.MjModel:
     """
     try:
         return spec.compile()
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise ModelError(one_line(error), str(path)) from error
 
 

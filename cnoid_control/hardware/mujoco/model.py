@@ -301,7 +301,7 @@ def compile_spec(spec: mujoco.MjSpec, name: str) -> mujoco.MjModel:
     """
     try:
         model = spec.compile()
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         raise not_simulable(name, ' '.join(str(error).split())) from error
     if mujoco.__version__ == WRONG_VERSION and model.nv > WRONG_ABOVE:
         raise not_simulable(

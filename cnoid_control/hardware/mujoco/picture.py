@@ -187,7 +187,7 @@ class _Scene:
             geom.contype = geom.conaffinity = 0
         try:
             self._model: mujoco.MjModel = spec.compile()
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             names = ', '.join(body.name for body in bodies)
             raise not_simulable(names, ' '.join(str(error).split())) from error
         self._data = mujoco.MjData(self._model)

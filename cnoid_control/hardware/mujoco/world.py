@@ -88,7 +88,7 @@ class MujocoWorld:
                 raise HardwareError(f'robot {name!r}: {" ".join(str(error).split())}') from error
         try:
             self.model: mujoco.MjModel = spec.compile()
-        except ValueError as error:
+        except (ValueError, RuntimeError) as error:
             raise HardwareError(' '.join(str(error).split())) from error
         self.data = mujoco.MjData(self.model)
         self._steps = round(time_step / self.model.opt.timestep)

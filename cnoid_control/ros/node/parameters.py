@@ -63,7 +63,8 @@ class NodeParameters:
     )
     allow_file_plugins: bool = parameter(
         False,
-        'whether a controller of a file (path/to/file.py:Class) may be swapped in while running',
+        'whether a parameter may name Python code in a file (path/to/file.py:Class) after the '
+        'start',
         read_only=True,
     )
     config_folder: str = parameter(
@@ -339,14 +340,15 @@ class ConfigParameters:
     def _apply(self, changes: dict[str, Any]) -> None:
         present = nested_values(self._node)
         config, own = self._parse(merge(present, changes))
-        operation = self._operation
-        if operation is None:
-            return
         for name, value in changes.items():
-            # Controllers, and the tasks, stages, solvers and terms that their options name.
+            # Controllers, and the tasks, stages, solvers and terms that their options name. Before
+            # the node is configured, too: whoever sets them may clean it up and configure it.
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str) and is_file_plugin(text) and not own.allow_file_plugins:
                     raise FilePluginRefused(name, text)
+        operation = self._operation
+        if operation is None:
+            return
         touched = {name.split('.')[0] for name in changes}
         fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
         if fixed:
