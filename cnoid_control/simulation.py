@@ -260,6 +260,8 @@ class Simulation:
         """
         if robot and robot not in self.robots:
             raise CnoidControlError(f'unknown robot {robot!r}; {choices(self.robots)}')
+        if not 0.0 <= blend_time < np.inf:
+            raise CnoidControlError(f'blend_time is {blend_time!r}; a finite time was expected')
         member = self.robots[robot] if robot else self._only
         self._begin()
         self._demand_going()
@@ -363,6 +365,8 @@ def run(
         duration = simulation._first.config.parameters.duration
     if not duration:
         raise CnoidControlError('duration: the configuration has none; say how long')
+    if not 0.0 < duration < np.inf:
+        raise CnoidControlError(f'duration is {duration!r}; a finite time above 0 s was expected')
     with simulation:
         if len(simulation.robots) == 1:
             simulation.complete(duration)

@@ -79,6 +79,10 @@ def find_model(name: str | Path, folder: Path | None = None) -> str:
     for candidate in (shared / text, shared / f'{text}.urdf'):
         if candidate.is_file():
             return str(candidate)
+    if text in ITEMS and ITEMS[text].kind == 'policy':
+        raise CnoidControlError(
+            f'{text!r} is a policy and no robot: it is the `policy.file` of a configuration'
+        )
     cached = cached_model(text)
     if cached is not None:
         return str(cached)

@@ -44,7 +44,13 @@ def run(args: argparse.Namespace) -> int:
         return 0
     for name, path in paths.items():
         print(path)
-        print(f'next:  cnoid_control run {name}', file=sys.stderr)
+        if ITEMS[name].kind == 'policy':
+            print(
+                f'next:  policy.file: {name} in a configuration, see docs/policies.md',
+                file=sys.stderr,
+            )
+        else:
+            print(f'next:  cnoid_control run {name}', file=sys.stderr)
     return 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.gains import joint_gains
 from cnoid_control.controllers.drive.laws import GAINS, InverseDynamics, Pid, spread
-from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.exceptions import choices
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
@@ -79,14 +79,10 @@ class PDController(SimpleController):
         self.q_initial = self.q_ref = io.body.q.copy()
         io.body.calc_forward_kinematics()
         self._automatic = joint_gains(io.body, io.time_step)
-        try:
-            for name, joints in io.parameters.groups.items():
-                self.body.add_joint_group(name, joints)
-            self._apply(io.parameters)
-            self._go_to_posture(io.parameters)
-        except CnoidControlError as error:
-            print(error, file=io.os)
-            return False
+        for name, joints in io.parameters.groups.items():
+            self.body.add_joint_group(name, joints)
+        self._apply(io.parameters)
+        self._go_to_posture(io.parameters)
         for joint in self.body.joints:
             # The surface of a track has no place to be held at; uncommanded it stands still.
             if joint.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK:

@@ -190,6 +190,8 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
     _check_size('robot.rpy', robot.rpy, 3)
     own = default_posture(body)
     body.q[:] = posture_of(body, 'robot.posture', robot.posture, own)
+    if robot.posture:
+        _tell_beyond_limits(body)
     root = body.root_link
     stated = own_posture(body.description)
     if stated is not None and not robot.posture:
@@ -209,6 +211,22 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
     body.initialize_state()
     if robot.rotors:
         _add_rotors(body, time_step)
+
+
+def _tell_beyond_limits(body: Body) -> None:
+    """Say which joints start outside of their range, which physics throws back into it."""
+    size = body.num_joints
+    beyond = np.flatnonzero(
+        (body.q < body.q_lower[:size] - 1e-6) | (body.q > body.q_upper[:size] + 1e-6)
+    )
+    if len(beyond):
+        wrong = ', '.join(
+            f'{body.joint_names[i]} {body.q[i]:g} ({body.q_lower[i]:g} to {body.q_upper[i]:g})'
+            for i in beyond
+        )
+        text = f'robot.posture is beyond the limits of joints: {wrong}'
+        body.description.warnings.append(text)
+        logger.warning('%s: %s', body.name, text)
 
 
 def _stated_posture(body: Body) -> np.ndarray:

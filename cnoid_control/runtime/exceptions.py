@@ -59,10 +59,11 @@ class NoControllerLeft(CnoidControlError):
         super().__init__(f'no controller is left to run: {reasons or "none was given"}')
 
 
-def implausible_commands(tick: int) -> CnoidControlError:
+def implausible_commands(tick: int, command: str) -> CnoidControlError:
     """Error of controllers whose commands were not finite, or far too large, for too long."""
+    which = f': {command}' if command else ''
     return CnoidControlError(
-        f'tick {tick}: implausible command (not finite, or far beyond its limit); '
+        f'tick {tick}: implausible command (not finite, or far beyond its limit){which}; '
         'controller stopped'
     )
 

@@ -374,14 +374,15 @@ class ControlLoop:
         if self.limiter.can_blend():
             fallback.computed()
         else:
-            fallback.fail(implausible_commands(self.tick))
+            fallback.fail(implausible_commands(self.tick, self.limiter.first_implausible()))
 
     def _apply_safe_state(self) -> None:
         """Replace the commands in the safe state; blend them while controllers take over again."""
         safe_state = self.safe_state
         if safe_state.is_handing_over and not self.limiter.can_blend():
             # Blended with what holds the robot it would act little by little.
-            safe_state.enter(str(implausible_commands(self.tick)))
+            command = self.limiter.first_implausible()
+            safe_state.enter(str(implausible_commands(self.tick, command)))
         fresh = self.watchdog.is_fresh('state_timeout')
         safe_state.apply(self.hardware.time_step, fresh)
         if self.fallback is not None and fresh:
@@ -389,7 +390,7 @@ class ControlLoop:
 
     def _replace_commands(self) -> None:
         """Send the safe command in the place of commands that are implausible too often."""
-        error = implausible_commands(self.tick)
+        error = implausible_commands(self.tick, self.limiter.bad_command)
         if self.fallback is not None:
             self.fallback.fail(error)
         self.safe_state.enter(str(error))

@@ -250,6 +250,12 @@ def test_another_process_that_was_faster(downloaded, tmp_path, monkeypatch):
     assert (folder / 'stick' / 'first').exists()
 
 
+def test_a_policy_is_no_robot():
+    """The message says what it is for."""
+    with pytest.raises(CnoidControlError, match=r"'g1_walk_ppo' is a policy .* `policy\.file`"):
+        models.find_model('g1_walk_ppo')
+
+
 def test_find_model_says_where_it_has_looked(downloaded, tmp_path):
     """A path, the package's own models, the cache; what could be had is suggested."""
     own = models.find_model('arm')

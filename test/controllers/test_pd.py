@@ -85,10 +85,10 @@ def test_parameters_change_while_running() -> None:
 )
 def test_wrong_options_are_named(options: dict[str, object], message: str) -> None:
     """An unknown joint or group and a wrong size are refused with what would do."""
-    messages = io.StringIO()
     config = load_config('pd', {f'pd.{key}': value for key, value in options.items()})
-    assert make_loop(config, os=messages).run(0.01).exit == 'failed'
-    assert message in messages.getvalue()
+    outcome = make_loop(config, os=io.StringIO()).run(0.01)
+    assert outcome.exit == 'failed'
+    assert message in outcome.reason
 
 
 def test_back_to_the_first_posture() -> None:
@@ -156,7 +156,7 @@ def test_posture_and_gains_by_joint_names() -> None:
 
 def test_unknown_joint_of_the_posture_is_refused() -> None:
     """With the choices."""
-    os = io.StringIO()
-    loop = make_loop(load_config('pd', {'pd.posture': {'knee': 1.0}}), os=os)
-    assert loop.run(0.1).exit == 'failed'
-    assert 'posture.knee: unknown joint; choose from: joint1, joint2' in os.getvalue()
+    loop = make_loop(load_config('pd', {'pd.posture': {'knee': 1.0}}), os=io.StringIO())
+    outcome = loop.run(0.1)
+    assert outcome.exit == 'failed'
+    assert 'posture.knee: unknown joint; choose from: joint1, joint2' in outcome.reason

@@ -15,7 +15,7 @@ from cnoid_control.body.gains import joint_gains, rotors_needed, seen_inertias
 from cnoid_control.body.solids import lowest_points
 from cnoid_control.catalog import cached_model
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.parameters import ParameterError
+from cnoid_control.parameters import FileName, ParameterError
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import RobotParameters
 from cnoid_control.runtime.defaults import (
@@ -168,6 +168,17 @@ def test_posture_beyond_the_range_turns_into_it(model) -> None:
     np.testing.assert_allclose(robot_of_model(path).q, np.array([6.5, 5.0]) - 2.0 * np.pi)
     model(state.format(2.0, 0.0), 'robot.srdf')
     np.testing.assert_allclose(robot_of_model(path).q, [1.0, -0.5])
+
+
+def test_a_given_posture_beyond_the_range_is_told(model, caplog) -> None:
+    """It is where the robot starts, as asked, with joint, value and range in a warning."""
+    robot = RobotParameters(model=FileName(str(model(arm()))), posture={'elbow': 0.7})
+    assert make_robot(robot).q[1] == 0.7
+    assert 'beyond the limits of joints: elbow 0.7 (-2 to -0.5)' in caplog.text
+    caplog.clear()
+    robot.posture = {'elbow': -0.5}
+    make_robot(robot)
+    assert 'beyond' not in caplog.text
 
 
 def test_states_of_parts_make_one_posture(model) -> None:

@@ -261,6 +261,7 @@ def test_implausible_commands_end_the_run():
     outcome = loop.run()
     assert outcome.exit == 'failed'
     assert 'implausible' in outcome.reason
+    assert "effort nan of joint 'joint0', whose limits are" in outcome.reason
     assert all(np.isfinite(written['u']).all() for written in loop.hardware.written)
 
 

@@ -231,6 +231,10 @@ def test_swap_takes_over_and_a_bad_one_does_not(folder: Path) -> None:
     assert jumps.max() < 0.02
     with pytest.raises(CnoidControlError, match='no_such'):
         simulation.swap('no_such')
+    with pytest.raises(CnoidControlError, match=r'blend_time is -1; a finite time'):
+        simulation.swap(make, blend_time=-1)
+    with pytest.raises(CnoidControlError, match=r'duration is -1; a finite time above 0 s'):
+        run(folder / 'arm.yaml', make, duration=-1)
     with pytest.raises(CnoidControlError, match='refused'):
         simulation.swap(Refusing)
     simulation.run(0.5)

@@ -9,6 +9,9 @@ from cnoid_control.controllers.composition.exceptions import CompositionError
 from cnoid_control.controllers.drive import JointDrive
 from cnoid_control.controllers.drive.laws import GAINS
 
+# Keys of a message that joints follow.
+COMMANDS = ('qcmd', 'dqcmd', 'torquecmd', 'tcmd', *GAINS)
+
 
 class CommandInterpreter:
     """Turns command messages into what each joint of a drive does.

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 from cnoid_control.body import StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
-from cnoid_control.controllers.composition.command_message import CommandInterpreter
+from cnoid_control.controllers.composition.command_message import COMMANDS, CommandInterpreter
 from cnoid_control.controllers.composition.exceptions import composition_cycle
 from cnoid_control.controllers.composition.link_commands import LinkCommands
 from cnoid_control.controllers.drive import DriveParameters, JointDrive
 from cnoid_control.controllers.drive.laws import refuse_unused
 from cnoid_control.controllers.sensor_reading import SensorReading, chosen_devices
+from cnoid_control.exceptions import choices
 from cnoid_control.parameters import parameter, refuse_other_names
 from cnoid_control.plugin import ControllerIO, SimpleController
 
@@ -90,6 +91,7 @@ class CompositionController(SimpleController):
             if device.name in io.device_inputs
         ]
         self._reads_effort = any(flags & StateFlag.JOINT_EFFORT for flags in io.inputs.values())
+        self._is_told = False
         self._begun = False
         return True
 
@@ -160,10 +162,23 @@ class CompositionController(SimpleController):
             self._begun = True
             self.composition.signal('enter', **inputs)
         answer = self.composition.output_and_advance(**inputs)
+        if answer and not self._is_told:
+            self._tell_what_commands_nothing(answer)
         self._commands.take(answer, self.io.current_time)
         self._links.take(answer)
         self._drive.write(self.io.time_step)
         return not self.composition.finished
+
+    def _tell_what_commands_nothing(self, answer: Message) -> None:
+        """Say once that a message has no key that a joint, a link or a device follows."""
+        if any(key in COMMANDS or '/' in key for key in answer):
+            return
+        self._is_told = True
+        print(
+            f'{self.io.controller_name}: the outputs {", ".join(answer)} command nothing; '
+            f'{choices(COMMANDS)}',
+            file=self.io.os,
+        )
 
     def stop(self) -> None:
         """Leave the active states."""

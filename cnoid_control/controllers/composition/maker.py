@@ -26,8 +26,8 @@ Field = tuple[str, Any, Any]
 class Maker:
     """Makes a controller: a function `make(robot, ...)`, or a class derived from BaseController.
 
-    The arguments behind the robot, or those of the class, are options: an annotation is the type
-    of the option, a default makes it one that may be left out. A class with a dataclass
+    The arguments behind the robot, which a class may do without, are options: an annotation is
+    the type of the option, a default makes it one that may be left out. A class with a dataclass
     `Parameters` has the options of that, and is made from an instance of it.
 
     Attributes:
@@ -59,6 +59,7 @@ class Maker:
         self._schema: type | None = schema
         # Whether a part of a composition may have options beside the named ones (**options).
         self._is_open = False
+        self._takes_robot = not self.is_class
         if schema is not None:
             hints = typing.get_type_hints(schema)
             self.fields: list[Field] = [
@@ -82,6 +83,10 @@ class Maker:
                 )
             if parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
                 parameters = parameters[1:]
+        elif parameters and parameters[0].name == 'robot':
+            # A class as it is written for Klamp't, used without the function around it.
+            self._takes_robot = True
+            parameters = parameters[1:]
         hints = _hints(self.found.__init__ if self.is_class else self.found)  # type: ignore[misc]
         fields: list[Field] = []
         for one in parameters:
@@ -119,7 +124,8 @@ class Maker:
         """Make the controller.
 
         Args:
-            robot: the robot's model, for a function; a class does without.
+            robot: the robot's model, for a function, and for a class whose first argument is
+                called `robot`.
             options: what has the options as attributes.
 
         Raises:
@@ -130,10 +136,10 @@ class Maker:
         try:
             if self._schema is not None:
                 made = self.found(self._schema(**values))
-            elif self.is_class:
-                made = self.found(**values)
-            else:
+            elif self._takes_robot:
                 made = self.found(robot, **values)
+            else:
+                made = self.found(**values)
         except Exception as error:
             raise ControllerLoadError(f'{self.name!r} raised {describe(error)}') from error
         if not isinstance(made, (BaseController, SimpleController)):
@@ -147,8 +153,13 @@ class Maker:
         """Make a block of a class, which needs no robot for that.
 
         Raises:
-            ControllerLoadError: it raised.
+            ControllerLoadError: it raised, or wants the robot.
         """
+        if self._takes_robot:
+            raise ControllerLoadError(
+                f'{self.name!r} takes the robot; parts of a composition are made without it: '
+                'name a function make(robot, ...) that returns one'
+            )
         made = self.make(None, options)
         assert isinstance(made, BaseController)  # The class is derived from it.
         return made

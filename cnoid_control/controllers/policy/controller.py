@@ -176,11 +176,7 @@ class PolicyController(SimpleController):
     def initialize(self, io: ControllerIO) -> bool:
         """Load the network and check every size and name before anything moves."""
         self.io, self.body = io, io.body
-        try:
-            self._prepare(io.parameters)
-        except CnoidControlError as error:
-            print(error, file=io.os)
-            return False
+        self._prepare(io.parameters)
         return True
 
     def _prepare(self, given: PolicyParameters) -> None:

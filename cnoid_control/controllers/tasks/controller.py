@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body.gains import joint_gains
 from cnoid_control.body.kinematic_tree import ROOT_NV
 from cnoid_control.controllers.drive.laws import spread
 from cnoid_control.controllers.tasks.config import TaskFactory
@@ -118,6 +119,8 @@ class TasksController(SimpleController):
         self._torques = TorqueOutput(
             self.model, [self.model.link(name) for name in self.parameters.contacts]
         )
+        self.model.calc_forward_kinematics()
+        self._automatic = joint_gains(self.model, io.time_step)
         self._set_gains()
         for joint in self.tasks.joint_group.joints:
             own = self.body.joint(joint.joint_name)
@@ -212,7 +215,8 @@ class TasksController(SimpleController):
             gain = getattr(new, name)
             if getattr(old, name) != gain and new.output != 'torque':
                 raise ParameterError(name, f'it has no effect with {new.output} output')
-            spread(name, gain, size)
+            if gain != []:
+                spread(name, gain, size)
         refuse_other_names('tasks', old.tasks, new.tasks)
         refuse_other_names('constraints', old.constraints, new.constraints)
         refuse_other_names('configurations', old.configurations, new.configurations)
@@ -254,8 +258,13 @@ class TasksController(SimpleController):
         solver.parameters = changed
 
     def _set_gains(self) -> None:
-        self._torques.pgain = np.asarray(self.parameters.pgain, dtype=float)
-        self._torques.dgain = np.asarray(self.parameters.dgain, dtype=float)
+        given, size, own = self.parameters, self.body.num_joints, self._automatic
+        pgain = own.kp if given.pgain == [] else spread('pgain', given.pgain, size)
+        if given.dgain != []:
+            dgain = spread('dgain', given.dgain, size)
+        else:
+            dgain = own.kd if given.pgain == [] else own.damping_of(pgain)
+        self._torques.pgain, self._torques.dgain = pgain, dgain
 
     def _explain(self, result: ControllerResult) -> None:
         report: dict[str, Any] = {

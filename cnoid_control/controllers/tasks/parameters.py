@@ -153,10 +153,16 @@ class TasksParameters:
         [], 'links that carry the robot; for torques of a floating base', read_only=True
     )
     pgain: float | list[float] = parameter(
-        1000.0, 'torque per joint error; torque output only', unit='N m/rad', minimum=0.0
+        [],
+        'torque per joint error, computed for the robot where empty; torque output only',
+        unit='N m/rad',
+        minimum=0.0,
     )
     dgain: float | list[float] = parameter(
-        30.0, 'torque per velocity error; torque output only', unit='N m s/rad', minimum=0.0
+        [],
+        'torque per velocity error, critical damping where empty; torque output only',
+        unit='N m s/rad',
+        minimum=0.0,
     )
     tasks: dict[str, TaskParameters] = parameter({}, 'tasks by name')
     constraints: dict[str, ConstraintParameters] = parameter({}, 'constraints by name')

@@ -48,6 +48,9 @@ class CommandGroup(abc.ABC):
         last: commands sent last, shape (len(joints),).
     """
 
+    # What is commanded, for messages.
+    word: str
+
     # Rows of values that are compared with constant bounds to find that nothing is to be done.
     rows = 0
 
@@ -136,6 +139,20 @@ class CommandGroup(abc.ABC):
         lower, upper = plausible_interval(*self._range(), implausible_factor)
         return bool(((command >= lower) & (command <= upper)).all())
 
+    def first_implausible(self, implausible_factor: float) -> str:
+        """Joint, value and limits of the first command that is not plausible; empty for none."""
+        command = self._pick(self._array)
+        lower, upper = self._range()
+        least, most = plausible_interval(lower, upper, implausible_factor)
+        wrong = np.flatnonzero(~((command >= least) & (command <= most)))
+        if not len(wrong):
+            return ''
+        first = wrong[0]
+        name = self._body.joint_names[self.joints[first]]
+        limits = f'{np.broadcast_to(lower, command.shape)[first]:g} to '
+        limits += f'{np.broadcast_to(upper, command.shape)[first]:g}'
+        return f'{self.word} {command[first]:g} of joint {name!r}, whose limits are {limits}'
+
     @abc.abstractmethod
     def _range(self) -> Interval:
         """The constant limits of the commands themselves."""
@@ -178,6 +195,7 @@ class CommandGroup(abc.ABC):
 class EffortGroup(CommandGroup):
     """Joints commanded by `u`."""
 
+    word = 'effort'
     rows = 3
 
     def __init__(
@@ -243,6 +261,7 @@ class EffortGroup(CommandGroup):
 class PositionGroup(CommandGroup):
     """Joints commanded by `q_target`."""
 
+    word = 'position'
     rows = 2
 
     def restart(self) -> None:
@@ -298,6 +317,7 @@ class PositionGroup(CommandGroup):
 class VelocityGroup(CommandGroup):
     """Joints commanded by `dq_target`."""
 
+    word = 'velocity'
     rows = 3
 
     def restart(self) -> None:

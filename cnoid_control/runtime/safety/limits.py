@@ -72,6 +72,7 @@ class CommandLimiter:
         limits: the limits in force; `limits.notes` says what is wrong with the model's.
         counts: how often each joint was limited, by kind of limit, shape (num_joints,) each.
         bad_commands: ticks so far whose command could not be meant.
+        bad_command: the last one of these, in words.
         bad_commands_in_a_row: those that were not followed by a good one.
     """
 
@@ -102,6 +103,7 @@ class CommandLimiter:
         self.parameters = parameters
         self.counts = {kind: np.zeros(body.num_joints, dtype=int) for kind in CLAMP_KINDS}
         self.bad_commands = 0
+        self.bad_command = ''
         self.bad_commands_in_a_row = 0
         self._body = body
         self._time_step = time_step
@@ -146,6 +148,12 @@ class CommandLimiter:
         excess = BLEND_MARGIN * self.parameters.implausible_factor
         return all(group.is_plausible(excess) for group in self._groups)
 
+    def first_implausible(self) -> str:
+        """The first of the body's present commands that could not be meant, in words."""
+        factor = self.parameters.implausible_factor
+        found = (group.first_implausible(factor) for group in self._groups)
+        return next((text for text in found if text), '')
+
     def blend_range(self, channel: JointChannel) -> Interval:
         """Where commands of all joints may lie that are to be mixed with others."""
         limits = self.limits
@@ -181,6 +189,7 @@ class CommandLimiter:
             self.bad_commands_in_a_row = 0
         else:
             self.bad_commands += 1
+            self.bad_command = self.first_implausible()
             self.bad_commands_in_a_row += 1
             for group in self._groups:
                 # What holds for a moment must not go on for ever.

@@ -44,6 +44,17 @@ class Goal(BaseController):
     def output(self, **inputs):
         return {'qcmd': np.full(len(inputs['q']), self.goal)}
 
+class Near(BaseController):
+    """Goes on from where the robot is, as Klamp't's blocks do."""
+    def __init__(self, robot, step: float = 0.1):
+        self.goal = robot.q + step
+    def output(self, **inputs):
+        return {'qcmd': self.goal}
+
+class Misspelt(BaseController):
+    def output(self, **inputs):
+        return {'qcmdd': inputs['q']}
+
 class Hold(SimpleController):
     goal = 0.0
     def initialize(self, io):
@@ -115,11 +126,29 @@ def angle_after(config: RunConfig, duration: float = 1.5) -> float:
         ('mine.py:make', {'goal': 0.5, 'kp': 400.0, 'kd': 40.0}, 0.5),
         ('mine.py:make', {'file': 'goal.txt'}, -0.4),
         ('mine.py:Goal', {'goal': 0.3}, 0.3),
+        ('mine.py:Near', {}, 0.1),
+        ('mine.py:Near', {'step': 0.2}, 0.2),
     ],
 )
 def test_it_runs_as_the_controller_of_a_robot(folder, controller, options, goal) -> None:
     """A function that makes a block, and a block; the arguments are options."""
     assert angle_after(config_of(folder, controller, options)) == pytest.approx(goal, abs=2e-3)
+
+
+def test_a_class_that_takes_the_robot_is_no_part(folder: Path) -> None:
+    """Parts are made without it; the message says what to name instead."""
+    part = {'controller': 'mine.py:Near', 'options': {}}
+    loop = make_loop(config_of(folder, 'multi', {'stages': {'it': part}}), os=io.StringIO())
+    assert 'name a function make(robot, ...)' in loop.run(0.1).reason
+
+
+def test_outputs_that_command_nothing_are_told_once(folder: Path) -> None:
+    """With what there is to choose from."""
+    told = io.StringIO()
+    make_loop(config_of(folder, 'mine.py:Misspelt'), os=told).run(0.1)
+    assert told.getvalue().count('the outputs qcmdd command nothing; choose from: qcmd, ') == 1
+    make_loop(config_of(folder, 'mine.py:make'), os=told).run(0.1)
+    assert told.getvalue().count('command nothing') == 1
 
 
 def test_a_function_may_make_a_simple_controller(folder: Path) -> None:

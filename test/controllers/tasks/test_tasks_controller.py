@@ -9,6 +9,7 @@ import pytest
 from cnoid_control.body import Body, JointType, StateFlag, load_body
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.exceptions import UnknownJoint, UnknownLink
+from cnoid_control.body.gains import joint_gains
 from cnoid_control.cli.main import main
 from cnoid_control.controllers.tasks.controller import TasksController
 from cnoid_control.controllers.tasks.exceptions import (
@@ -283,6 +284,19 @@ def test_sr1_squats_and_reaches(capsys):
     assert result['max_tilt_deg'] < 3.0
     assert result['max_joint_error'] < 0.03
     assert result['reports']['tasks']['left_foot.error'] < 1e-3
+
+
+def test_torques_need_no_gains(arm):
+    """They are the robot's where none are given; a list of another length is refused."""
+    own = joint_gains(arm, DT)
+    controller, io = start(arm, output='torque')
+    io.body.q[:] += 1e-3
+    still = start(arm, output='torque')
+    for one in (controller, still[0]):
+        assert one.control() is True
+    np.testing.assert_allclose(still[1].body.u - io.body.u, 1e-3 * own.kp, rtol=1e-6, atol=1e-9)
+    with pytest.raises(ParameterError, match=r'pgain: .* it needs 1 or \d+ values'):
+        start(arm, output='torque', pgain=[1.0, 2.0])
 
 
 def test_a_floating_base_is_carried_by_its_contacts():
