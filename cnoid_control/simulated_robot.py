@@ -315,19 +315,9 @@ class SimulatedRobot:
             raise CnoidControlError(f'hardware {hardware.name!r} cannot be reset')
         self.close()
         reset()
-        self._restore()
+        # What controllers have left in the robot is gone.
+        self.body.copy_state_from(self._pristine)
         self._make_loop(hardware)
-
-    def _restore(self) -> None:
-        """Give the robot its first state: what controllers have left in it is gone."""
-        body, source = self.body, self._pristine
-        for name, array in source.joint_arrays.items():
-            body.joint_arrays[name][:] = array
-        for mine, theirs in zip(body.links, source.links, strict=True):
-            mine.actuation_mode = theirs.actuation_mode
-        for own, device in zip(body.devices, source.devices, strict=True):
-            own.copy_state_from(device)
-        body.restore_state(source.save_state())
 
     def summary(self) -> RunSummary:
         """What has happened so far, as `cnoid_control run --json` prints it."""

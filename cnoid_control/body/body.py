@@ -444,17 +444,21 @@ class Body:
     def clone(self) -> Body:
         """Body of the same model and state that shares nothing that changes."""
         twin = Body(self.tree, self.name)
-        for name, array in self.joint_arrays.items():
-            twin.joint_arrays[name][:] = array
-        for mine, theirs in zip(self.links, twin.links, strict=True):
-            theirs.actuation_mode = mine.actuation_mode
-        for device, copied in zip(self.devices, twin.devices, strict=True):
-            copied.copy_state_from(device)
         for name, group in self.joint_groups.items():
             if name not in twin.joint_groups:
                 twin.add_joint_group(name, group.joint_names)
-        twin.restore_state(self.save_state())
+        twin.copy_state_from(self)
         return twin
+
+    def copy_state_from(self, source: Body) -> None:
+        """Take over all that changes from a body of the same model: joints, modes, devices."""
+        for name, array in source.joint_arrays.items():
+            self.joint_arrays[name][:] = array
+        for mine, theirs in zip(self.links, source.links, strict=True):
+            mine.actuation_mode = theirs.actuation_mode
+        for own, device in zip(self.devices, source.devices, strict=True):
+            own.copy_state_from(device)
+        self.restore_state(source.save_state())
 
     # --- kinematics ---------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Real-time helpers: garbage collector pause and scheduling."""
+"""Real-time scheduling, and a pause of the garbage collector."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cnoid_control.body import Device, Link, StateFlag
+from cnoid_control.body import Link, StateFlag
 from cnoid_control.controllers.composition.base_controller import BaseController, Message
 from cnoid_control.controllers.composition.controller import (
     ComposedParameters,
@@ -23,105 +23,11 @@ from cnoid_control.controllers.composition.link_commands import (
     read_command,
 )
 from cnoid_control.controllers.composition.maker import Maker
+from cnoid_control.controllers.composition.stage_io import StageIO
 from cnoid_control.parameters import parse_parameters
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
-from cnoid_control.plugin.mailbox import Mailbox, MessageT
 from cnoid_control.plugin.options import change_options, check_options
 from cnoid_control.plugin.registry import find_object
-
-
-class StageIO(ControllerIO):
-    """Inputs and outputs of a controller that sees a clone of the composition's body.
-
-    Mailboxes and log fields are the composition's, under the stage's name.
-
-    Attributes:
-        outer: io of the composition.
-    """
-
-    def __init__(
-        self, name: str, outer: ControllerIO, options: Mapping[str, Any], parameters: Any
-    ) -> None:
-        """Open a door to a clone of the composition's body as it is now."""
-        super().__init__(
-            name,
-            outer.body.clone(),
-            outer.time_step,
-            options,
-            parameters,
-            outer.os,
-            folder=outer.folder,
-        )
-        self.outer = outer
-        self.current_time = outer.current_time
-        # Indices of the devices that the controller has changed, and the one that is being read.
-        self._changed: set[int] = set()
-        self._arriving = -1
-        for device in self.body.devices:
-            device.state_changed.connect(self._note_change)
-
-    def _note_change(self, device: Device) -> None:
-        if device.index != self._arriving:
-            self._changed.add(device.index)
-
-    def read_device(self, device: Device) -> None:
-        """Take the state of a device over from the composition's body, and say so."""
-        device.copy_state_from(self.outer.body.devices[device.index])
-        self._arriving = device.index
-        try:
-            device.notify_state_change()
-        finally:
-            self._arriving = -1
-
-    def send_devices(self) -> None:
-        """Hand the devices that the controller has changed over to the composition's body."""
-        if self._changed:
-            changed = sorted(self._changed)
-            self._changed.clear()
-            for index in changed:
-                device = self.outer.body.devices[index]
-                device.copy_state_from(self.body.devices[index])
-                device.notify_state_change()
-
-    def renew(self) -> None:
-        """Be as new: nothing enabled, the body in the state that the composition's is in.
-
-        Quicker than another clone, so that stages can change within a tick.
-        """
-        self.inputs.clear()
-        self.outputs.clear()
-        self.device_inputs.clear()
-        self.device_outputs.clear()
-        self._changed.clear()
-        self.no_delay_mode = False
-        self.current_time = self.outer.current_time
-        source = self.outer.body
-        for name, array in source.joint_arrays.items():
-            self.body.joint_arrays[name][:] = array
-        for mine, theirs in zip(self.body.links, source.links, strict=True):
-            mine.actuation_mode = theirs.actuation_mode
-        for own, device in zip(self.body.devices, source.devices, strict=True):
-            own.copy_state_from(device)
-        self.body.restore_state(source.save_state())
-
-    def mailbox(self, name: str, kind: type[MessageT], topic: str = '') -> Mailbox[MessageT]:
-        """Mailbox of the composition under the name `stage/name`."""
-        full = f'{self.controller_name}/{name}'
-        self.mailboxes[name] = self.outer.mailbox(full, kind, topic or f'~/{full}')
-        return self.mailboxes[name]
-
-    def log(self, name: str, value: float | np.ndarray) -> None:
-        """Record a value under `stage/name`."""
-        self.outer.log(f'{self.controller_name}/{name}', value)
-
-    def get_or_create_shared_object(self, name: str, factory: Any) -> Any:
-        """Object that all controllers of the composition share."""
-        return self.outer.get_or_create_shared_object(name, factory)
-
-    def find_shared_object(self, name: str) -> Any:
-        """Shared object of that name; None where there is none."""
-        return self.outer.find_shared_object(name)
-
 
 JOINT_CHANNELS = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 # Message items and body arrays that make up the command of a joint, by actuation mode.
@@ -129,10 +35,6 @@ ITEMS = {
     StateFlag.JOINT_EFFORT: (('torquecmd', 'u'),),
     StateFlag.JOINT_DISPLACEMENT: (('qcmd', 'q_target'),),
     StateFlag.JOINT_VELOCITY: (('dqcmd', 'dq_target'),),
-    StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY: (
-        ('qcmd', 'q_target'),
-        ('dqcmd', 'dq_target'),
-    ),
     StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY: (
         ('qcmd', 'q_target'),
         ('dqcmd', 'dq_target'),
