@@ -19,7 +19,7 @@ from cnoid_control.recording import Recording, html_table
 from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, override, parse_config
 from cnoid_control.runtime.defaults import load_run
-from cnoid_control.runtime.hot_swap import BEGUN, HotSwap, Transition
+from cnoid_control.runtime.hot_swap import BEGUN, ENDED, HotSwap, SwapState, Transition
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.summary import RunMonitor, summarize
@@ -144,6 +144,8 @@ class SimulatedRobot:
         self._recorded = Recording(self.loop.trace, self.body) if self._records else None
         self.monitor = RunMonitor(self.loop)
         self._swapper = HotSwap(self.loop, holding=self.config.parameters.safe_state)
+        # The swap that may still be given up, and who had the robot before it.
+        self._swap: tuple[Transition, RunConfig, Maker | None] | None = None
         self._is_begun = False
 
     @staticmethod
@@ -283,10 +285,20 @@ class SimulatedRobot:
             CnoidControlError: it cannot; the present one goes on.
         """
         self.begin()
+        self._settle()
         config, maker = load_source(self.config, controller, options)
         transition = self._swapper.begin(self._controllers(config, maker), blend_time)
+        self._swap = transition, self.config, self._maker
         self.config, self._maker = config, maker
         return transition
+
+    def _settle(self) -> None:
+        """Take note where the controller before a swap has the robot again."""
+        if self._swap is not None and self._swap[0].state in ENDED:
+            transition, config, maker = self._swap
+            self._swap = None
+            if transition.state is not SwapState.DONE:
+                self.config, self._maker = config, maker
 
     def confirm_swap(self, transition: Transition, before: RunConfig, maker: Maker | None) -> None:
         """See whether a swap has begun.
@@ -313,6 +325,7 @@ class SimulatedRobot:
         reset = getattr(hardware, 'reset', None)
         if reset is None:
             raise CnoidControlError(f'hardware {hardware.name!r} cannot be reset')
+        self._settle()
         self.close()
         reset()
         # What controllers have left in the robot is gone.
@@ -321,6 +334,7 @@ class SimulatedRobot:
 
     def summary(self) -> RunSummary:
         """What has happened so far, as `cnoid_control run --json` prints it."""
+        self._settle()
         if self.loop.trace is not None:
             self.loop.trace.flush()
         return RunSummary(summarize(self.config, self.loop, self.monitor, self.loop.outcome()))

@@ -256,7 +256,8 @@ class Simulation:
             robot: which robot, where there are several.
 
         Raises:
-            CnoidControlError: it cannot; the present controller goes on.
+            CnoidControlError: it cannot; the present controller goes on. So it does where the new
+                one fails before the commands are its own.
         """
         if robot and robot not in self.robots:
             raise CnoidControlError(f'unknown robot {robot!r}; {choices(self.robots)}')

@@ -443,3 +443,38 @@ def test_a_camera_that_mujoco_cannot_draw_ends_the_run_by_name() -> None:
         summary = simulation.run(0.2)
     assert summary['exit'] == 'failed'
     assert "near of 'Camera' is 0.0, not within" in summary['reason']
+
+
+class LateFailure(SimpleController):
+    """Fails while it takes over."""
+
+    def initialize(self, io):
+        self.ticks = 0
+        return True
+
+    def control(self):
+        self.ticks += 1
+        if self.ticks == 20:
+            raise RuntimeError('too late')
+        return True
+
+
+def test_a_swap_that_is_given_up_leaves_the_controller_before() -> None:
+    """In the robot's hands, in the configuration, and after a reset."""
+    with Simulation('arm_circle') as simulation:
+        before = simulation.config.controller_name
+        simulation.run(0.02)
+        simulation.swap(LateFailure, blend_time=0.3)
+        assert simulation.run(0.2)['exit'] == 'completed'
+        assert simulation.config.controller_name == before
+        simulation.reset()
+        assert simulation.config.controller_name == before
+
+
+@pytest.mark.parametrize('blend_time', [-1.0, float('nan'), float('inf')])
+def test_a_blend_time_that_is_none_is_refused(blend_time) -> None:
+    """By name; nothing has changed."""
+    with Simulation('arm_circle') as simulation:
+        with pytest.raises(CnoidControlError, match='blend_time is'):
+            simulation.swap('pd', blend_time=blend_time)
+        assert simulation.run(0.01)['exit'] == 'completed'
