@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from cnoid_control.body.body import Body
 from cnoid_control.body.description import BodyDescription, JointType
@@ -35,7 +36,7 @@ def load_body(
 
     Args:
         path: the file, or a `package://` address of it; the suffix tells the format: .urdf,
-            .xacro, .xml (MJCF) or .body.
+            .xacro, .xml (MJCF, or URDF by its root element) or .body.
         root: FREE for a floating base, FIXED for one that is bolted to the world; where None,
             what the file says.
         name: name of this robot; the model's name where empty.
@@ -69,7 +70,7 @@ def _load(
         raise ModelError(
             f'takes no arguments ({", ".join(arguments)}): only a .xacro file has them', str(path)
         )
-    if path.suffix in URDF_SUFFIXES:
+    if path.suffix in URDF_SUFFIXES or (path.suffix in MJCF_SUFFIXES and _is_urdf(path)):
         return parse_urdf(read_text(path), str(path), root, path.parent)
     if path.suffix in MJCF_SUFFIXES:
         return parse_mjcf(path, root)
@@ -84,3 +85,12 @@ def _load(
     if model.suffix in BODY_SUFFIXES:
         raise ModelError(f'sub body {model} is a part of itself', str(path))
     return _load(model, root)
+
+
+def _is_urdf(path: Path) -> bool:
+    """Whether an XML file has the root element of a URDF; MuJoCo would read a part of it."""
+    try:
+        _, first = next(ElementTree.iterparse(path, events=('start',)))
+    except (OSError, ElementTree.ParseError, StopIteration):
+        return False
+    return bool(first.tag == 'robot')

@@ -503,3 +503,20 @@ def test_missing_file_is_named(tmp_path):
     """A path that leads nowhere is an error of its own."""
     with pytest.raises(ModelError, match='no such file'):
         load_body(tmp_path / 'nowhere.xml')
+
+
+def test_a_urdf_in_an_xml_file_is_a_urdf(tmp_path):
+    """By its root element: MuJoCo's own reader would drop the limits of the velocities."""
+    inertial = (
+        '<inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    path = tmp_path / 'robot.xml'
+    path.write_text(
+        f'<?xml version="1.0"?>\n<!-- mine -->\n<robot name="r"><link name="a">{inertial}</link>'
+        f'<link name="b">{inertial}</link><joint name="j" type="revolute"><parent link="a"/>'
+        '<child link="b"/><limit lower="-1" upper="1" effort="4" velocity="3"/></joint></robot>'
+    )
+    body = load_body(path, JointType.FIXED)
+    assert body.dq_upper[0] == 3.0
+    assert body.description.urdf
