@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -13,7 +14,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.body import Body, Device
-from cnoid_control.exceptions import choices
+from cnoid_control.exceptions import choices, describe
 from cnoid_control.messages.device_commands import apply_device_command, command_topic
 from cnoid_control.messages.devices import (
     DEVICE_KINDS,
@@ -130,19 +131,33 @@ class DeviceInputs:
         """
         self._log = node.get_logger()
         self._call = call
+        self._waiting: deque[tuple[Device, Float64MultiArray]] = deque()
         for device in body.devices:
             node.create_subscription(
                 Float64MultiArray, command_topic(device), partial(self._take, device), QUEUE
             )
 
     def _take(self, device: Device, message: Float64MultiArray) -> None:
-        self._call(partial(self._apply, device, message))
+        if len(self._waiting) >= QUEUE:
+            # Whoever sends faster than the simulation runs must not fill the memory.
+            self._refuse(device, f'{QUEUE} others wait')
+            return
+        self._waiting.append((device, message))
+        self._call(self._apply)
 
-    def _apply(self, device: Device, message: Float64MultiArray) -> None:
+    def _apply(self) -> None:
+        device, message = self._waiting.popleft()
         try:
             apply_device_command(device, message)
-        except MalformedMessage as error:
-            self._log.error(f'command for device {device.name!r} refused: {error}')
+        except Exception as error:
+            # Nobody looks at what this call raises.
+            said = isinstance(error, MalformedMessage)
+            self._refuse(device, str(error) if said else describe(error))
+
+    def _refuse(self, device: Device, reason: str) -> None:
+        self._log.error(
+            f'command for device {device.name!r} refused: {reason}', throttle_duration_sec=1.0
+        )
 
 
 def make_publisher(

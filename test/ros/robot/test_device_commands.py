@@ -9,6 +9,8 @@ from rclpy.validate_topic_name import validate_topic_name
 from robot_rig import effort_request
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
+from cnoid_control.body import Body, JointType
+from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import Camera, ForceSensor, RangeSensor, SpotLight
 from cnoid_control.messages.device_commands import (
     apply_device_command,
@@ -17,6 +19,7 @@ from cnoid_control.messages.device_commands import (
 )
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.ros.exceptions import RobotError
+from cnoid_control.ros.sim.devices import DeviceInputs
 
 
 def message_of(**fields):
@@ -170,3 +173,23 @@ def test_a_field_that_is_given_twice_is_refused():
     message.data.append(1.0)
     with pytest.raises(MalformedMessage, match="'on' is given twice"):
         apply_device_command(Camera('a'), message)
+
+
+def test_a_flood_of_commands_does_not_fill_the_memory(ros_node):
+    """While the simulation stands, so many wait and no more; then they are obeyed in order."""
+    lamp = SpotLight('lamp')
+    root = LinkDescription('root', joint_type=JointType.FREE)
+    body = Body(BodyDescription('lamp', [root], [('root', lamp)]))
+    calls = []
+    inputs = DeviceInputs(ros_node, body, calls.append)
+    device = body.devices[0]
+    for number in range(100):
+        inputs._take(device, message_of(intensity=[float(number)]))
+    assert len(calls) == 10
+    for call in calls:
+        call()
+    assert device.intensity == 9.0
+    calls.clear()
+    inputs._take(device, message_of(intensity=[0.5]))
+    calls[0]()
+    assert device.intensity == 0.5
