@@ -46,10 +46,9 @@ def set_inertia(body: mujoco.MjsBody, link: LinkDescription, carries: bool) -> N
     possible[:2] += max(0.0, possible[2] - possible[0] - possible[1]) / 2.0
     if np.abs(possible - moments).max() > ROUNDING * possible[2] + LEAST_MOMENT:
         logger.warning(
-            'link %r has moments of inertia %s, which no solid has; %s are simulated',
+            'link %r has moments of inertia %s kg m^2, which no solid has; %s are simulated',
             link.name,
-            moments.tolist(),
-            possible.tolist(),
+            *(' '.join(f'{value:.3g}' for value in three) for three in (moments, possible)),
         )
     body.explicitinertial = True
     body.mass = mass

@@ -82,3 +82,14 @@ def test_moments_that_no_solid_has_are_raised(
     hardware = simulate(body, make_request(body, {}))
     assert sorted(hardware.model.body_inertia[1]) == pytest.approx([0.2, 0.3, 0.5])
     assert "'odd'" in caplog.text
+
+
+def test_moments_that_no_solid_has_are_told(simulate: Simulate, caplog) -> None:
+    """With link, unit and what is simulated instead, in few digits."""
+    description = make_description(JointType.FIXED)
+    link = description.links[-1]
+    link.inertia = np.diag([1.0 / 3.0, 1.0 / 3.0, 2.0])
+    body = Body(description)
+    simulate(body, make_request(body))
+    words = f'link {link.name!r} has moments of inertia 0.333 0.333 2 kg m^2, which no solid has; '
+    assert f'{words}1 1 2 are simulated' in caplog.text
