@@ -103,6 +103,7 @@ class Simulation:
 
             self.robots = make_robots(robots or {}, changes or {}, os, record)
         self._first = next(iter(self.robots.values()))
+        self._is_closed = False
 
     # --- one robot ----------------------------------------------------------------------------
 
@@ -165,6 +166,7 @@ class Simulation:
             CnoidControlError: ticks were taken before, or there are several robots.
         """
         self._only.complete(duration, real_time)
+        self._is_closed = True
         return self.summary()
 
     def push(
@@ -283,6 +285,7 @@ class Simulation:
         """
         for robot in self.robots.values():
             robot.reset()
+        self._is_closed = False
 
     def summary(self) -> RunSummary:
         """What has happened so far, as `cnoid_control run --json` prints it."""
@@ -309,7 +312,8 @@ class Simulation:
         return draw([robot.body for robot in self.robots.values()])
 
     def close(self) -> None:
-        """Stop the controllers; the records stay."""
+        """Stop the controllers; the records stay, and only `reset` begins anew."""
+        self._is_closed = True
         for robot in self.robots.values():
             robot.close()
 
@@ -320,6 +324,8 @@ class Simulation:
         self.close()
 
     def _begin(self) -> None:
+        if self._is_closed:
+            raise CnoidControlError('the simulation is closed; reset() begins it anew')
         for robot in self.robots.values():
             robot.begin()
 

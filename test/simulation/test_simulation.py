@@ -478,3 +478,16 @@ def test_a_blend_time_that_is_none_is_refused(blend_time) -> None:
         with pytest.raises(CnoidControlError, match='blend_time is'):
             simulation.swap('pd', blend_time=blend_time)
         assert simulation.run(0.01)['exit'] == 'completed'
+
+
+def test_a_simulation_that_was_closed_does_not_begin_again_by_itself(folder: Path) -> None:
+    """Only a reset begins it anew."""
+    sim = Simulation('sr1_pd')
+    sim.run(0.01)
+    sim.close()
+    for act in (sim.step, lambda: sim.run(0.01), lambda: sim.swap('sr1_walk')):
+        with pytest.raises(CnoidControlError, match=r'closed; reset\(\) begins it anew'):
+            act()
+    sim.reset()
+    assert sim.run(0.01)['ticks'] == 10
+    sim.close()
