@@ -470,3 +470,29 @@ def test_control_c_passes_through_every_phase(phase: str) -> None:
     setattr(controller, phase, interrupt)
     with pytest.raises(KeyboardInterrupt):
         getattr(host, phase)()
+
+
+def test_devices_of_a_controller_that_does_not_initialize_are_let_go() -> None:
+    """Nobody listens to them any more."""
+    root = LinkDescription('root', joint_type=JointType.FREE)
+    body = Body(BodyDescription('lamp', [root], [('root', PointLight('light'))]))
+    kept = []
+
+    class Dark(SimpleController):
+        def initialize(self, io):
+            kept.append(io.body.devices[0])
+            return False
+
+    class Idle(Dark):
+        def initialize(self, io):
+            return True
+
+        def control(self):
+            return True
+
+    managed = [ManagedController('dark', Dark()), ManagedController('idle', Idle())]
+    host = ControllerHost(managed, body, 0.01, io.StringIO())
+    host.configure()
+    host.initialize()
+    assert managed[0].devices is None
+    assert not kept[0].state_changed._slots

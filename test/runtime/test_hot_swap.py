@@ -519,3 +519,11 @@ def test_what_a_controller_does_not_command_is_not_looked_at() -> None:
     transition = rig.begin(Careless(3.0))
     rig.steps(TICKS + 1)
     assert transition.state is SwapState.DONE, transition.error
+
+
+def test_device_outputs_of_both_are_joined() -> None:
+    """The lamp of the old one burns on while the new one moves its camera."""
+    lamp, camera = IORequest(device_outputs={'lamp'}), IORequest(device_outputs={'camera'})
+    assert _join(lamp, camera).device_outputs == {'lamp', 'camera'}
+    assert not _covers(lamp, camera)
+    assert _covers(_join(lamp, camera), camera)

@@ -297,3 +297,52 @@ def test_a_state_that_a_body_is_in_is_left_untouched():
     assert body.q.tolist() == [0.5, -0.5]
     body.restore_state = None
     restore_state_text(body, text)
+
+
+def test_a_file_that_cannot_be_finished_is_told(tmp_path, monkeypatch):
+    """The end of the run is where a full disk may show first."""
+    hardware = FakeHardware(two_joint_body())
+    os = io.StringIO()
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body, os=os)
+
+    def full(self):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(McapWriter, 'close', full)
+    assert make_loop(hardware, Torque(), recorder=recorder).run(duration=0.05).exit == 'completed'
+    assert 'No space left on device' in recorder.error
+
+
+def test_only_devices_that_are_read_and_measure_are_recorded(tmp_path):
+    """Neither one that nobody reads, nor a lamp."""
+    body = world()
+    names = {type(device): device.name for device in body.devices}
+    hardware = FakeHardware(body)
+    recorder = Recorder(tmp_path / 'x.mcap', body)
+    recorder.open(IORequest(devices={names[ForceSensor], names[PointLight]}), [])
+    assert [device.name for device in recorder._sensors] == [names[ForceSensor]]
+    assert recorder._seeing == set()
+    recorder.close()
+    recorder = Recorder(tmp_path / 'y.mcap', body)
+    recorder.open(IORequest(devices={names[Camera]}), [])
+    assert recorder._seeing == {names[Camera]}
+    recorder.close()
+    assert hardware.body is body
+
+
+def test_what_is_listened_to_is_let_go_at_the_end(tmp_path):
+    """Devices of the robot may change after the run; contacts are noted only where enabled."""
+    body = world()
+    link = body.links[1].name
+    before = [len(device.state_changed._slots) for device in body.devices]
+    recorder = Recorder(tmp_path / 'x.mcap', body)
+    request = IORequest(inputs={link: StateFlag.JOINT_DISPLACEMENT})
+    recorder.open(request, [])
+    assert recorder._touched == []
+    assert [len(device.state_changed._slots) for device in body.devices] != before
+    recorder.close()
+    assert [len(device.state_changed._slots) for device in body.devices] == before
+    recorder = Recorder(tmp_path / 'y.mcap', body)
+    recorder.open(IORequest(inputs={link: StateFlag.LINK_CONTACT_STATE}), [])
+    assert [one.name for one in recorder._touched] == [link]
+    recorder.close()

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cnoid_control import SimpleController, StateFlag
 from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.writer import McapWriter
 from cnoid_control.plugin.mailbox import JointTrajectory
 from cnoid_control.plugin.trajectory_goal import FollowTrajectory
 from cnoid_control.runtime.build import make_loop
-from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.config import load_config, parse_config
 from cnoid_control.runtime.recorder import Recorder
 from cnoid_control.runtime.replay import replay
 
@@ -172,3 +173,39 @@ def test_messages_from_outside_are_replayed(tmp_path):
     assert joint.q == pytest.approx(0.3, abs=0.02)
     result = replay(tmp_path / 'x.mcap', io.StringIO())
     assert result.identical, result
+
+
+class FromWhereItStarts(SimpleController):
+    """Commands what depends on the state that it was initialized in, and places the root."""
+
+    def initialize(self, io):
+        self.body = io.body
+        self.q_start = io.body.q.copy()
+        self.place = io.body.root_link.p.copy()
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+            io.enable_io(joint)
+        return True
+
+    def control(self):
+        self.body.q_target[:] = 0.5 * self.q_start + self.place[2]
+        return True
+
+
+def test_a_replay_begins_in_the_state_of_the_run(tmp_path):
+    """Though the robot had been moved before the run began."""
+    config = parse_config(
+        {
+            'robot': {'model': 'arm.urdf'},
+            'controller': f'{Path(__file__)}:FromWhereItStarts',
+            'hardware': {'type': 'kinematic'},
+            'rate': 100.0,
+        }
+    )
+    loop = make_loop(config, os=io.StringIO())
+    loop.hardware.body.q[:] = 0.1
+    loop.recorder = Recorder(tmp_path / 'x.mcap', loop.hardware.body, config.to_text())
+    assert loop.run(0.1).reason == ''
+    result = replay(tmp_path / 'x.mcap', io.StringIO())
+    assert result.identical, result
+    assert result.ticks == 10

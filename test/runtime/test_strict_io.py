@@ -332,3 +332,72 @@ def test_a_device_needs_notification_in_every_tick():
 
     lines = warnings_of(enable(), switch, ticks=2)
     assert ["'c' changes light without effect" in line for line in lines] == [True]
+
+
+def test_elements_are_read_one_by_one():
+    """`item` reads what it names, and no more."""
+    assert warnings_of(enable(Q, None, None), lambda body: body.q.item(0)) == []
+    lines = warnings_of(enable(Q, None, None), lambda body: body.q.item(2))
+    assert [line.split(',')[0] for line in lines] == ["warning: controller 'c' reads q of j2"]
+    lines = warnings_of(enable(Q, None, None), lambda body: body.q.max(0))
+    assert 'j1, j2' in lines[0]
+
+
+def test_results_that_are_put_into_an_array_are_written_there():
+    """What a function puts out may be read; several outputs come as they do elsewhere."""
+    returned = []
+
+    def work(body):
+        one = np.add(np.zeros(3), 1.0, out=body.q)
+        two = np.modf(np.array([0.5, 1.5, 2.5]), out=(body.dq, body.ddq))
+        returned.append((one is body.q, len(two), body.q.tolist(), body.dq.tolist()))
+
+    assert warnings_of(enable(), work, ticks=1) == []
+    assert returned == [(True, 2, [1.0, 1.0, 1.0], [0.5, 0.5, 0.5])]
+
+
+def test_an_estimate_of_another_link_is_none_of_the_root():
+    """It is kept, and the root still needs enabling."""
+    seen = []
+
+    def work(body):
+        body.links[1].v = np.array([1.0, 2.0, 3.0])
+        seen.append(body.links[1].v.tolist())
+        body.root_link.v + 1.0
+
+    lines = warnings_of(enable(), work, ticks=1)
+    assert seen == [[1.0, 2.0, 3.0]]
+    assert [line.split(',')[0] for line in lines] == ["warning: controller 'c' reads v of root"]
+
+
+def test_a_root_that_is_fixed_may_be_read():
+    """It is where the model says."""
+    links = [
+        LinkDescription('root', joint_type=JointType.FIXED),
+        LinkDescription('j0', 'root', joint_type=JointType.REVOLUTE, joint_id=0),
+    ]
+    stream = io.StringIO()
+    body = Body(BodyDescription('arm', links))
+    work = lambda own: own.root_link.p + own.root_link.R[0]  # noqa: E731
+    managed = [ManagedController('c', Scripted(enable(), work))]
+    host = ControllerHost(managed, body, 0.01, stream, True)
+    host.configure()
+    host.initialize()
+    host.start()
+    host.control(0, 0.0)
+    assert stream.getvalue() == ''
+
+
+def test_a_device_that_changes_is_a_plain_one_again():
+    """Its state is about to cross to one of the plain class."""
+    kinds = []
+
+    def work(body):
+        sensor = body.devices[0]
+        kinds.append(type(sensor) is ForceSensor)
+        sensor.on = not sensor.on
+        sensor.notify_state_change()
+        kinds.append(type(sensor) is ForceSensor)
+
+    warnings_of(enable(), work, ticks=1)
+    assert kinds == [False, True]

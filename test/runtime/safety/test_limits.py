@@ -610,3 +610,24 @@ def test_holes_in_the_joint_ids_have_no_limits() -> None:
         limiter = CommandLimiter(body, LimitsParameters(enabled=enabled), DT)
         assert not any("''" in note for note in limiter.limits.notes)
         assert not any('implausible' in note for note in limiter.limits.notes)
+
+
+def test_soft_limits_that_are_no_range_are_left_out() -> None:
+    """So are those without a position gain; the hard limits count."""
+    ends = {'soft_lower': 0.5, 'soft_upper': -0.5, 'k_position': 10.0}
+    joints = [
+        Joint(-1.0, 1.0, 2.0, **ends),
+        Joint(-1.0, 1.0, 2.0, soft_lower=-0.5, soft_upper=0.5, k_position=10.0),
+    ]
+    body = make_body(joints, StateFlag.JOINT_VELOCITY)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    assert limiter.limits.k_position.tolist() == [0.0, 10.0]
+
+
+def test_what_may_be_blended_is_far_more_than_what_may_be_sent() -> None:
+    """A command that is taken in by a small share may be far away, but not anywhere."""
+    body = make_body([Joint(-1.0, 1.0, 10.0, effort=5.0)], StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(implausible_factor=10.0), DT)
+    for effort, blends in ((5.0 * 60.0, True), (5.0 * 1000.0, False), (math.nan, False)):
+        body.u[:] = effort
+        assert limiter.can_blend() == blends, effort
