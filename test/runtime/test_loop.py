@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import math
 import threading
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from fake_hardware import FakeHardware, Scripted, fake_loop, two_joint_body
 
-from cnoid_control import SimpleController, StateFlag
+from cnoid_control import CnoidControlError, SimpleController, StateFlag
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.runtime import loop as loop_module
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -523,3 +524,34 @@ def test_whoever_takes_the_robot_at_the_end_leaves_it(monkeypatch):
         loop.run()
     assert loop.hardware.calls[-1] == 'close'
     release.set()
+
+
+def test_a_restart_makes_robot_and_limits_ready_for_the_new_controllers():
+    """Their channels are opened, and limits go on from the measured state."""
+    loop = fake_loop(Scripted(), on_fault='hold')
+    loop.open()
+    loop.step()
+    managed = ManagedController('new', ByPosition())
+    host = ControllerHost([managed], loop.hardware.body, 0.01, io.StringIO())
+    host.configure()
+    host.initialize(standby=True)
+    host.start()
+    restarts = []
+    loop.limiter.restart = lambda: restarts.append(loop.host)
+    loop.failure, loop.finished = CnoidControlError('x'), True
+    loop.restart(host)
+    assert loop.hardware.request == host.request()
+    assert loop.hardware.calls.count('open') == 2
+    assert restarts == [host]
+    assert loop.failure is None
+    assert not loop.finished
+
+
+def test_devices_are_watched_from_the_first_tick_on():
+    """Those that the controllers read."""
+    loop = fake_loop(Scripted())
+    loop.hardware.feeds_watchdog = True
+    request = loop.host.request
+    loop.host.request = lambda: dataclasses.replace(request(), devices={'imu'})
+    loop.open()
+    assert 'device_timeout:imu' in loop.watchdog._ages
