@@ -64,6 +64,7 @@ CORE = [
     'matplotlib>=3.7',
     'rich>=13.0',
     'xacro>=2.0',
+    'threadpoolctl>=3.0',
 ]
 
 ROS_RUN = [

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from threadpoolctl import threadpool_limits
 
 from cnoid_control.body.body import Body
 from cnoid_control.body.kinematic_tree import ROOT_NV
@@ -107,6 +108,8 @@ def _stiffness(body: Body) -> np.ndarray:
     return kp
 
 
+# With one thread: others would wait busily for the next matrix for 0.1 s, when the loop has begun.
+@threadpool_limits.wrap(limits=1, user_api='blas')
 def seen_inertias(body: Body) -> tuple[np.ndarray, np.ndarray]:
     """Inertias that joints see in the present posture [kg m^2] or [kg].
 

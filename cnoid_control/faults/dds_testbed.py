@@ -29,7 +29,7 @@ from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import reserved_domain
 from cnoid_control.runtime.config import load_config, merge
-from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, GcPause
+from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, QuietProcess
 
 JOINTS = 29
 # What it starts must not go on without it.
@@ -178,9 +178,9 @@ class DdsRig:
         self.wire = WireObserver(self.node, JOINTS, MAX_EFFORT, self.time_step, topics)
         self._stack.callback(self.wire.close)
         # Who looks on is busy: without this a call to the node would wait for it again and again.
-        rest = GcPause()
-        rest.begin()
-        self._stack.callback(rest.end)
+        quiet = QuietProcess()
+        quiet.begin()
+        self._stack.callback(quiet.end)
         thread = threading.Thread(target=serve, name='fault injector', daemon=True)
         thread.start()
         self._stack.callback(thread.join)

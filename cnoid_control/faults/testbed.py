@@ -20,7 +20,7 @@ from cnoid_control.runtime.build import LoopReports, make_loop
 from cnoid_control.runtime.config import RunConfig, load_config
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop_thread import LoopThread
-from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.realtime import QuietProcess
 from cnoid_control.runtime.recorder import Recorder
 
 FAULTY_CONTROLLER = 'cnoid_control.faults.faulty_controller:FaultyController'
@@ -161,9 +161,9 @@ class EmbeddedTestbed:
         self.log_path = Path(self._folder.name) / 'run.mcap'
         # Nothing is watched yet: to begin it takes long where there is much to collect. And a
         # controller that loops must not keep the interpreter from the monitor for long.
-        rest = GcPause()
-        rest.begin()
-        self.undo: list[Callable[[], None]] = [rest.end]
+        quiet = QuietProcess()
+        quiet.begin()
+        self.undo: list[Callable[[], None]] = [quiet.end]
         self.notes: list[str] = []
         self.recorder = Recorder(self.log_path, self.robot.body, os=self.messages)
         self.loop.recorder = self.recorder

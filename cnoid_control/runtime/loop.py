@@ -26,7 +26,7 @@ from cnoid_control.runtime.exceptions import (
     run_ended,
 )
 from cnoid_control.runtime.loop_thread import LoopThread
-from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.realtime import QuietProcess
 from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 from cnoid_control.runtime.safety.limits import CommandLimiter
@@ -174,7 +174,7 @@ class ControlLoop:
         self._error: CnoidControlError | None = None
         self._began = 0.0
         self._wall_time = 0.0
-        self._gc_pause = GcPause()
+        self._quiet = QuietProcess()
         # Guards what other threads ask for: the end, a pause, a hot swap.
         self._requests = threading.Condition()
         self._stop_requested = False
@@ -532,7 +532,7 @@ class ControlLoop:
         """
         self.open()
         if paced or not self.hardware.is_simulated:
-            self._gc_pause.begin()
+            self._quiet.begin()
         self._began = time.perf_counter()
         self._is_open = True
 
@@ -678,7 +678,7 @@ class ControlLoop:
         """Stop the controllers and leave the robot; every part of it is reached."""
         if self._is_open:
             self._wall_time = time.perf_counter() - self._began
-            self._gc_pause.end()
+            self._quiet.end()
             self._is_open = False
         self.watchdog.stop()
         with self._requests:

@@ -1,4 +1,4 @@
-"""Real-time scheduling, and a pause of the garbage collector."""
+"""Real-time scheduling, and a process that does nothing else beside its loop."""
 
 from __future__ import annotations
 
@@ -6,37 +6,44 @@ import gc
 import os
 import sys
 
+from threadpoolctl import threadpool_limits
+
 # A busy Python thread may hold the interpreter for this long [s]; the default is 5 ms.
 SWITCH_INTERVAL = 5e-5
 
 
-class GcPause:
-    """Keeps the garbage collector out of the way while the loop runs.
+class QuietProcess:
+    """Keeps out of the loop's way what else works in its process.
 
-    What is alive at the beginning is put aside for good, and nothing is collected until the end.
+    What is alive at the beginning is put aside for good, and no garbage is collected until the
+    end. Linear algebra has one thread: the worker threads of BLAS wait busily for their next
+    piece, and take a core from the loop and from the monitor that watches it. Threads of Python
+    hand over faster.
     """
 
     def __init__(self) -> None:
         """Change nothing yet."""
-        self._resting = False
+        self._begun = False
         self._interval = sys.getswitchinterval()
 
     def begin(self) -> None:
-        """Collect once, then let the collector rest; threads hand over faster."""
-        if self._resting:
+        """Collect once, then keep the process quiet."""
+        if self._begun:
             return
-        self._resting = True
+        self._begun = True
         gc.collect()
         gc.freeze()
         gc.disable()
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL)
+        self._blas = threadpool_limits(limits=1, user_api='blas')
 
     def end(self) -> None:
-        """Let the collector work again."""
-        if not self._resting:
+        """Set everything as it was."""
+        if not self._begun:
             return
-        self._resting = False
+        self._begun = False
+        self._blas.restore_original_limits()
         sys.setswitchinterval(self._interval)
         gc.enable()
         gc.unfreeze()

@@ -1,4 +1,4 @@
-"""The garbage collector's rest."""
+"""What a loop's process leaves out while the loop runs."""
 
 import gc
 import io
@@ -6,10 +6,11 @@ import sys
 import weakref
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.realtime import GcPause, request_realtime
+from cnoid_control.runtime.realtime import QuietProcess, request_realtime
 
 
 @pytest.fixture(autouse=True)
@@ -22,16 +23,31 @@ def _as_before():
 
 def test_the_collector_rests_and_comes_back():
     """Between begin and end nothing is collected, and threads hand over faster."""
-    rest = GcPause()
-    rest.end()
-    rest.begin()
-    rest.begin()
+    quiet = QuietProcess()
+    quiet.end()
+    quiet.begin()
+    quiet.begin()
     assert not gc.isenabled()
     assert gc.get_freeze_count() > 0
     assert sys.getswitchinterval() == pytest.approx(5e-5)
-    rest.end()
+    quiet.end()
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+def _blas_threads():
+    return [pool['num_threads'] for pool in threadpool_info() if pool['user_api'] == 'blas']
+
+
+def test_linear_algebra_has_one_thread_while_the_loop_runs():
+    """Its workers would wait busily on the cores of the loop and of its monitor."""
+    quiet = QuietProcess()
+    with threadpool_limits(2, 'blas'):
+        before = _blas_threads()
+        quiet.begin()
+        assert set(_blas_threads()) == {1}
+        quiet.end()
+        assert _blas_threads() == before
 
 
 class Cycle:
@@ -45,8 +61,8 @@ def test_garbage_is_collected_before_and_after_the_rest():
     """What is garbage when the rest begins is not kept by it, nor what becomes garbage in it."""
     gc.disable()
     before = weakref.ref(Cycle())
-    rest = GcPause()
-    rest.begin()
+    quiet = QuietProcess()
+    quiet.begin()
     try:
         assert before() is None
         meanwhile = weakref.ref(Cycle())
@@ -54,7 +70,7 @@ def test_garbage_is_collected_before_and_after_the_rest():
         kept = Cycle()
         kept_alive = weakref.ref(kept)
     finally:
-        rest.end()
+        quiet.end()
     assert meanwhile() is None
     assert kept_alive() is kept
 

@@ -15,7 +15,7 @@ from cnoid_control.ros.exceptions import LoopCallTimeout
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.loop_thread import LoopThread
-from cnoid_control.runtime.realtime import GcPause
+from cnoid_control.runtime.realtime import QuietProcess
 from cnoid_control.runtime.safety.hang_monitor import Abandoned
 
 ResultT = TypeVar('ResultT')
@@ -104,7 +104,7 @@ class SessionLoop:
         # Held by whoever calls controllers while no thread runs.
         self._idle = threading.RLock()
         self._stop = threading.Event()
-        self._gc_pause = GcPause()
+        self._quiet = QuietProcess()
         self._thread = LoopThread(loop, self._run, self._fail_call)
 
     @property
@@ -129,7 +129,7 @@ class SessionLoop:
         """
         self.error = None
         self._stop.clear()
-        self._gc_pause.begin()
+        self._quiet.begin()
         self._thread.start(paced=False)
 
     def halt(self) -> None:
@@ -144,7 +144,7 @@ class SessionLoop:
         """
         self.halt()
         self._thread.stop()
-        self._gc_pause.end()
+        self._quiet.end()
         with self._idle:
             if not self.is_running:
                 self._calls.run_all()

@@ -70,7 +70,7 @@ from cnoid_control.ros.sim.state import (
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.defaults import make_robot
-from cnoid_control.runtime.realtime import GcPause, request_realtime
+from cnoid_control.runtime.realtime import QuietProcess, request_realtime
 
 # Time between looks for a signal that ends the process [s].
 STOP_POLL = 0.1
@@ -259,8 +259,8 @@ class MujocoNode(Node):
         self._thread.start()
 
     def _run(self) -> None:
-        rest = GcPause()
-        rest.begin()
+        quiet = QuietProcess()
+        quiet.begin()
         try:
             self.loop.run()
         except Exception as error:
@@ -268,7 +268,7 @@ class MujocoNode(Node):
             self.get_logger().fatal(f'the simulation has failed: {self._failure}')
             self.context.try_shutdown()
         finally:
-            rest.end()
+            quiet.end()
             # Cameras must be closed in the thread that has drawn their pictures.
             self.hardware.close()
 
