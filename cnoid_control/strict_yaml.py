@@ -78,6 +78,32 @@ class _StrictLoader(_Strict, _Base):
     """Safe loader with strict mappings."""
 
 
+PYTHON_TAG = 'tag:yaml.org,2002:python/'
+
+
+class PythonObject:
+    """What stands for an object of Python in a file: its tag, and nothing that can be used."""
+
+    def __init__(self, tag: str) -> None:
+        """Keep the tag, for messages."""
+        self.tag = tag
+
+    def __repr__(self) -> str:
+        return f'<{self.tag}>'
+
+
+class _DumpLoader(_Strict, _Base):
+    """The same for what Python programs have dumped: tuples are lists, no object is made."""
+
+    def construct_python(self, suffix: str, node: Any) -> Any:
+        if suffix == 'tuple' and isinstance(node, yaml.SequenceNode):
+            return [self.construct_object(item, deep=True) for item in node.value]  # type: ignore[attr-defined]
+        return PythonObject(f'!!python/{suffix}')
+
+
+_DumpLoader.add_multi_constructor(PYTHON_TAG, _DumpLoader.construct_python)  # type: ignore[attr-defined]
+
+
 class _AnchorLoader(_Strict, yaml.SafeLoader):  # type: ignore[misc]
     """The same, which also remembers what has an anchor; the C parser cannot."""
 
@@ -101,7 +127,7 @@ _RESOLVERS = {
     first: [(tag, regexp) for tag, regexp in resolvers if tag not in (FLOAT_TAG, INT_TAG)]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-for _loader in (_StrictLoader, _AnchorLoader):
+for _loader in (_StrictLoader, _DumpLoader, _AnchorLoader):
     _loader.yaml_implicit_resolvers = {key: list(pairs) for key, pairs in _RESOLVERS.items()}
     _loader.add_implicit_resolver(FLOAT_TAG, FLOAT, list('-+0123456789.'))
     _loader.add_implicit_resolver(INT_TAG, INT, list('-+0123456789'))
@@ -120,6 +146,18 @@ def load_yaml(text: str, on_duplicate: Duplicate | None = None) -> Any:
             is nested too deep.
     """
     return _load(text, _StrictLoader, on_duplicate)[0]
+
+
+def load_python_dump(text: str) -> Any:
+    """As `load_yaml`, for what `yaml.dump` of Python has written.
+
+    Tuples are lists. Whatever else is no plain data is a `PythonObject`: it is never made, and a
+    reader that needs it fails by its tag.
+
+    Raises:
+        yaml.YAMLError: as of `load_yaml`.
+    """
+    return _load(text, _DumpLoader, None)[0]
 
 
 def load_anchors(

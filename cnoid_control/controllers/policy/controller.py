@@ -10,7 +10,8 @@ import numpy as np
 
 from cnoid_control.body import StateFlag
 from cnoid_control.catalog import find_policy
-from cnoid_control.controllers.policy.metadata import Metadata, read_metadata
+from cnoid_control.controllers.policy.metadata import Metadata
+from cnoid_control.controllers.policy.metadata_reader import read_metadata
 from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.observation import Observation
 from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters
@@ -38,20 +39,23 @@ class ActionParameters:
         '', 'output with the action; the first one where empty', read_only=True
     )
     kind: str = parameter(
-        'position',
+        '',
         'position: target = offset + scale * action; position_residual: target = present position '
-        '+ scale * action; velocity, effort: offset + scale * action',
-        choices=('position', 'position_residual', 'velocity', 'effort'),
+        '+ scale * action; velocity, effort: offset + scale * action; where empty, the '
+        "policy's own, else position",
+        choices=('', 'position', 'position_residual', 'velocity', 'effort'),
         read_only=True,
     )
     scale: float | list[float] = parameter(
-        1.0, "factor, for all or one per joint; the policy's own where it says one"
+        [], "factor, for all or one per joint; where empty, the policy's own, else 1"
     )
     scale_of: dict[str, float] = parameter({}, 'scale of a joint, by name')
     offset: dict[str, float] = parameter(
         {}, 'offset by joint name; of positions the default posture where empty', unit='rad or m'
     )
     clip: list[float] = parameter([], 'least and largest action')
+    lowest: dict[str, float] = parameter({}, 'least command of a joint, by name')
+    highest: dict[str, float] = parameter({}, 'largest command of a joint, by name')
 
 
 @dataclass
@@ -78,7 +82,9 @@ class PolicyParameters:
         description='the ONNX file, or the name of one in the cache', read_only=True
     )
     metadata: Path = parameter(
-        Path(), "Unitree's deploy.yaml beside it; none where empty", read_only=True
+        Path(),
+        "Unitree's deploy.yaml or Isaac Lab's env.yaml beside it; none where empty",
+        read_only=True,
     )
     joints: list[str] = parameter(
         [], "joints of the network, in its order; the policy's own where empty", read_only=True
@@ -115,10 +121,10 @@ class PolicyParameters:
         read_only=True,
     )
     period: float = parameter(
-        0.02,
-        "time between two inferences; the policy's own where it says one",
+        0.0,
+        "time between two inferences; where 0, the policy's own",
         unit='s',
-        minimum=1e-4,
+        minimum=0.0,
         read_only=True,
     )
     actuators: str = parameter(
@@ -184,13 +190,15 @@ class PolicyController(SimpleController):
         self.network = Network(find_policy(given.file))
         beside = Path(given.metadata)
         self.known = read_metadata(
-            self.network.metadata, None if beside == Path() else beside, body.joint_names
+            self.network.metadata,
+            None if beside == Path() else beside,
+            body.joint_names,
+            given.joints,
         )
+        self._kind = given.action.kind or self.known.kind or 'position'
         self.joints = self._find_joints(given, self.known)
         self._names = [body.joint(int(i)).joint_name for i in self.joints]
-        output = given.action.output or next(iter(self.network.outputs))
-        self.network.demand('output', output, self.network.outputs)
-        self._output = output
+        self._output = output = self._output_name(given)
         if self.network.outputs[output] != self.joints.size:
             raise CnoidControlError(
                 f'output {output!r} of {self.network.file.name} has '
@@ -200,7 +208,7 @@ class PolicyController(SimpleController):
         self.default = body.q.copy()
         posture = {**self.known.default, **given.posture}
         self.default[joint_ids(body, 'posture', posture)] = list(posture.values())
-        self._ticks = self._ticks_of(self.known.period or given.period)
+        self._ticks = self._ticks_of(given.period or self.known.period)
         self._enable(given)
         self._situation = Situation(
             io,
@@ -222,17 +230,27 @@ class PolicyController(SimpleController):
     def _find_joints(self, given: PolicyParameters, known: Metadata) -> np.ndarray:
         names = given.joints or known.joints
         if not names:
+            size = self.network.outputs[self._output_name(given)]
             raise ParameterError(
                 'joints',
-                f'{self.network.file.name} does not name its joints: give them in its order; '
-                f'{choices(self.body.joint_names)}',
+                f'{known.origin or self.network.file.name} does not name the joints: give the '
+                f'{size} of the network in its order; {choices(self.body.joint_names)}',
             )
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise not_allowed('joints', names, f'named twice: {", ".join(twice)}')
         return joint_ids(self.body, 'joints', names)
 
+    def _output_name(self, given: PolicyParameters) -> str:
+        output = given.action.output or next(iter(self.network.outputs))
+        self.network.demand('output', output, self.network.outputs)
+        return output
+
     def _ticks_of(self, period: float) -> int:
+        if not period > 0.0:
+            raise ParameterError(
+                'period', f'{self.network.file.name} does not say it: give it in seconds'
+            )
         ticks = period / self.io.time_step
         if abs(ticks - round(ticks)) > PERIOD_TOLERANCE * ticks or round(ticks) < 1:
             raise not_allowed(
@@ -244,7 +262,7 @@ class PolicyController(SimpleController):
         return round(ticks)
 
     def _enable(self, given: PolicyParameters) -> None:
-        io, kind = self.io, given.action.kind
+        io, kind = self.io, self._kind
         mode = {
             'velocity': StateFlag.JOINT_VELOCITY,
             'effort': StateFlag.JOINT_EFFORT,
@@ -322,20 +340,26 @@ class PolicyController(SimpleController):
         """Take over the options that may change while it runs; nothing changes where one fails."""
         size, body = self.joints.size, self.body
         scale = given.action.scale
-        scales = np.full(size, scale) if isinstance(scale, (int, float)) else np.array(scale)
+        if isinstance(scale, (int, float)):
+            scales = np.full(size, float(scale))
+        elif scale:
+            scales = np.array(scale, dtype=float)
+        else:
+            own = self.known.action_scale
+            scales = np.array([own.get(name, 1.0) for name in self._names])
         if scales.size != size:
             raise not_allowed('action.scale', scale, f'it needs 1 or {size} values')
-        if self.known.action_scale and scale == 1.0:
-            scales = np.array([self.known.action_scale[name] for name in self._names])
         for name, value in given.action.scale_of.items():
             scales[self._place('action.scale_of', name)] = value
-        is_position = given.action.kind == 'position'
+        is_position = self._kind == 'position'
         offsets = self.default[self.joints].copy() if is_position else np.zeros(size)
         for name, value in {**self.known.action_offset, **given.action.offset}.items():
             offsets[self._place('action.offset', name)] = value
         clip = given.action.clip
         if clip and (len(clip) != 2 or not clip[0] < clip[1]):
             raise not_allowed('action.clip', clip, 'it needs a lower and an upper bound')
+        lowest = self._bounds('lowest', -np.inf, {**self.known.lowest, **given.action.lowest})
+        highest = self._bounds('highest', np.inf, {**self.known.highest, **given.action.highest})
         gains = [
             self._gain(name, one, special, known)
             for name, one, special, known in (
@@ -346,9 +370,15 @@ class PolicyController(SimpleController):
         self._command.use(given.velocity)
         self._scales, self._offsets, self._clip = scales, offsets, clip
         self._kp, self._kd = gains
-        self._kind = given.action.kind
+        self._lowest, self._highest = lowest, highest
         if self._mode == StateFlag.JOINT_PID:
             body.kp[:], body.kd[:] = gains
+
+    def _bounds(self, key: str, other: float, given: dict[str, float]) -> np.ndarray:
+        bounds = np.full(self.joints.size, other)
+        for name, value in given.items():
+            bounds[self._place(f'action.{key}', name)] = value
+        return bounds
 
     def _place(self, key: str, name: str) -> int:
         if name not in self._names:
@@ -425,6 +455,7 @@ class PolicyController(SimpleController):
             CnoidControlError: an observation or its action is not finite.
         """
         situation = self._situation
+        situation.time = time
         situation.command = self._command.read(time)
         if situation.time_step or not situation.command.any():
             self._gait.advance(situation.command)
@@ -448,7 +479,7 @@ class PolicyController(SimpleController):
         situation.outputs = outputs
         situation.action = self.action = action
         situation.time_step += 1
-        command = self._offsets + self._scales * action
+        command = np.clip(self._offsets + self._scales * action, self._lowest, self._highest)
         if self._kind == 'position':
             self.q_target[self.joints] = command
         elif self._kind == 'position_residual':

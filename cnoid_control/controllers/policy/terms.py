@@ -44,6 +44,9 @@ class TermParameters:
         [], "joints of a joint term, in this order; the policy's where empty", read_only=True
     )
     value: list[float] = parameter([], "values of a term 'constant'", read_only=True)
+    period: float = parameter(
+        0.0, "time of a cycle of a term 'gait_phase'", unit='s', minimum=0.0, read_only=True
+    )
 
 
 @dataclass
@@ -59,6 +62,7 @@ class Situation:
         command: velocity command: forward and to the left [m/s], turning left [rad/s].
         phases: phases of a gait [rad].
         time_step: number of the inference, from 0.
+        time: time since the policy has begun [s].
         outputs: outputs of the last inference, by name.
         folder: folder that 'file.py:function' starts from.
     """
@@ -71,6 +75,7 @@ class Situation:
     command: np.ndarray = field(default_factory=lambda: np.zeros(3))
     phases: np.ndarray = field(default_factory=lambda: np.zeros(2))
     time_step: int = 0
+    time: float = 0.0
     outputs: dict[str, np.ndarray] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)
 
@@ -172,6 +177,17 @@ def _joint_velocity(situation: Situation, given: TermParameters) -> Read:
     return lambda: body.dq[ids]
 
 
+def _gait_phase(situation: Situation, given: TermParameters) -> Read:
+    if not given.period > 0.0:
+        raise CnoidControlError("a term 'gait_phase' needs a period [s]")
+
+    def read() -> np.ndarray:
+        phase = 2.0 * math.pi * situation.time / given.period
+        return np.array([math.sin(phase), math.cos(phase)])
+
+    return read
+
+
 def _constant(situation: Situation, given: TermParameters) -> Read:
     if not given.value:
         raise CnoidControlError("a term 'constant' needs a value")
@@ -195,9 +211,12 @@ TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
     'yaw_rate_command': lambda situation, given: lambda: situation.command[2:],
     'sin_phase': lambda situation, given: lambda: np.sin(situation.phases),
     'cos_phase': lambda situation, given: lambda: np.cos(situation.phases),
+    'gait_phase': _gait_phase,
     'time_step': lambda situation, given: lambda: np.array([float(situation.time_step)]),
     'constant': _constant,
 }
+# Terms with one value per joint.
+JOINT_TERMS = ('joint_position', 'absolute_joint_position', 'joint_velocity')
 SOURCES = [*TERMS, 'device:NAME.FIELD', 'mailbox:NAME', 'output:NAME', 'file.py:function']
 
 

@@ -364,7 +364,14 @@ def test_metadata_does_not_name_code(tmp_path: Path) -> None:
         with pytest.raises(
             CnoidControlError, match='would be code, which only the options may name'
         ):
-            make({'file': str(file), 'metadata': str(deploy), 'period': 0.01})
+            make(
+                {
+                    'file': str(file),
+                    'metadata': str(deploy),
+                    'joints': NAMES,
+                    'period': 0.01,
+                }
+            )
     assert not (tmp_path / 'sprung').exists()
 
 
@@ -465,7 +472,7 @@ def test_metadata_of_holosoma(tmp_path: Path) -> None:
     assert controller._kd.tolist() == [0.3, 0.1, 0.2]
     assert controller._command._upper.tolist() == [2.0, 4.0, 6.0]
     with pytest.raises(CnoidControlError, match='does not say what it observes'):
-        make({'file': str(file)})
+        make({'file': str(file), 'period': 0.01})
 
 
 def test_metadata_of_mjlab(tmp_path: Path) -> None:
@@ -494,34 +501,50 @@ def test_metadata_of_mjlab(tmp_path: Path) -> None:
     np.testing.assert_allclose(controller.q_target, targets, atol=1e-6)
 
 
-DEPLOY = """
+def test_a_deployed_policy_runs_with_every_number_in_its_place(tmp_path: Path) -> None:
+    """Through the controller: the action of joint i of the network arrives at the joint i."""
+    deploy = tmp_path / 'deploy.yaml'
+    deploy.write_text(
+        """
 joint_ids_map: [2, 0, 1]
 step_dt: 0.02
 stiffness: [5.0, 6.0, 7.0]
 damping: [1.0, 2.0, 3.0]
-default_joint_pos: [0.1, 0.2, 0.3]
-commands: {base_velocity: {ranges: {lin_vel_x: [-0.5, 1.0], lin_vel_y: [-0.3, 0.3],
-                                    ang_vel_z: [-0.2, 0.2]}}}
-actions: {JointPositionAction: {scale: [0.5, 0.5, 0.25], offset: [0.3, 0.1, 0.2], clip: null}}
+default_joint_pos: [0.3, 0.1, 0.2]
+actions:
+  JointPositionAction: {scale: [0.5, 0.5, 0.25], offset: [0.3, 0.1, 0.2],
+                        clip: [[-9, 9], [-9, 1.0], [-9, 9]], joint_ids: null}
 observations:
   joint_pos_rel: {scale: [2.0, 2.0, 2.0], clip: null, history_length: 1}
   last_action: {scale: null, clip: [-1.0, 1.0], history_length: 2}
+  gait_phase: {params: {period: 0.08}, scale: null, clip: null, history_length: 1}
 """
-
-
-def test_metadata_of_a_deploy_file(tmp_path: Path) -> None:
-    """Its numbers of joints are those of the robot's own order; gains are in that order too."""
-    deploy = tmp_path / 'deploy.yaml'
-    deploy.write_text(DEPLOY)
-    controller = make({'file': str(identity(tmp_path, 9)), 'metadata': str(deploy)})
-    assert controller.joints.tolist() == [2, 0, 1]
+    )
+    network = linear(tmp_path / 'policy.onnx', np.eye(3, 11), np.zeros(3))
+    values = {'file': str(network), 'metadata': str(deploy)}
+    with pytest.raises(
+        CnoidControlError, match=r'deploy\.yaml does not name the joints: give the 3'
+    ):
+        make(values, robot())
+    order = ['joint2', 'joint0', 'joint1']
+    controller = make({**values, 'joints': order}, robot())
+    # Motor 2 is joint2, motor 0 is joint0.
     assert controller._kp.tolist() == [5.0, 6.0, 7.0]
-    assert controller._ticks == 2
-    assert controller._command._lower.tolist() == [-0.5, -0.3, -0.2]
+    assert controller.default.tolist() == [0.1, 0.2, 0.3]
     controller.body.q[:] = 1.1, 1.2, 1.3
     controller.control()
     np.testing.assert_allclose(controller.action, [2.0, 2.0, 2.0], atol=1e-5)
-    np.testing.assert_allclose(controller.q_target, [1.1, 0.7, 1.3], atol=1e-5)
+    # Scale and offset first; then joint0 is bounded by 1.
+    np.testing.assert_allclose(controller.q_target, [1.0, 0.7, 1.3], atol=1e-5)
+    np.testing.assert_allclose(controller.observation.vector[-2:], [0.0, 1.0], atol=1e-12)
+    for _ in range(2):
+        controller.control()
+    np.testing.assert_allclose(controller.observation.vector[-2:], [1.0, 0.0], atol=1e-12)
+    # What the configuration says has the last word.
+    other = {**values, 'joints': order, 'period': 0.01, 'action': {'scale': 1.0}}
+    controller = make(other, robot())
+    assert controller._ticks == 1
+    assert controller._scales.tolist() == [1.0] * 3
 
 
 # --- refusals -------------------------------------------------------------------------------
@@ -531,7 +554,7 @@ def test_metadata_of_a_deploy_file(tmp_path: Path) -> None:
     ('values', 'message'),
     [
         ({'file': 'missing.onnx'}, r'no policy file .*missing\.onnx.*g1_walk_ppo'),
-        ({'joints': []}, 'does not name its joints.*joint0, joint1, joint2'),
+        ({'joints': []}, 'does not name the joints: give the 3 .*joint0, joint1, joint2'),
         ({'joints': ['joint0', 'elbow', 'joint2']}, r'joints\.elbow.*choose from: joint0'),
         ({'joints': ['joint0', 'joint0', 'joint2']}, 'named twice: joint0'),
         ({'joints': ['joint0']}, 'has 3 values, and the policy has 1 joints: joint0'),
@@ -544,6 +567,7 @@ def test_metadata_of_a_deploy_file(tmp_path: Path) -> None:
         ({'terms': {'height': {'scale': 2.0}}}, r'terms\.height.*choose from: joint_position'),
         ({'terms': {'joint_position': {'scale': [1.0, 2.0]}}}, 'it needs 1 or 3 values'),
         ({'terms': {'joint_position': {'clip': [1.0]}}}, 'a lower and an upper bound'),
+        ({'period': 0.0}, r'policy\.onnx does not say it: give it in seconds'),
         ({'period': 0.015}, r'a whole number of ticks of 0\.01 s.*multiple of 66\.6667 Hz'),
         ({'posture': {'elbow': 1.0}}, r'posture\.elbow'),
         ({'action': {'scale': [1.0]}}, 'it needs 1 or 3 values'),
