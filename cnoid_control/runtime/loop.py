@@ -573,7 +573,7 @@ class ControlLoop:
         step = self.step
         clock = time.perf_counter
         deadline = clock()
-        while (self.tick < last or self._tick_is_read) and not self._stop_requested:
+        while self.tick < last and not self._stop_requested:
             if self._paused:
                 halted = clock()
                 self._wait_for_resume()

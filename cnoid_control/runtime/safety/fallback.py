@@ -113,7 +113,7 @@ class Fallback:
 
 
 def _stop_beside(host: ControllerHost | None) -> None:
-    if host is not None and not host.is_abandoned:
+    if host is not None:
         threading.Thread(target=_stop, args=(host,), daemon=True).start()
 
 

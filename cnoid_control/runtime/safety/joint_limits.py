@@ -101,9 +101,9 @@ def effort_interval(limits: JointLimits, q: np.ndarray, dq: np.ndarray) -> Inter
     no_upper = ((q >= limits.q_upper) & (dq >= 0.0)) | (dq > limits.dq_upper)
     lower = np.where(no_lower, 0.0, limits.u_lower)
     upper = np.where(no_upper, 0.0, limits.u_upper)
-    if limits.are_soft and limits.k_velocity.any():
+    braked = (limits.k_position > 0.0) & (limits.k_velocity > 0.0)
+    if braked.any():
         soft_lower, soft_upper = _soft_speeds(limits, q)
-        braked = (limits.k_position > 0.0) & (limits.k_velocity > 0.0)
         with np.errstate(invalid='ignore'):
             least = np.where(braked, -limits.k_velocity * (dq - soft_lower), -np.inf)
             most = np.where(braked, -limits.k_velocity * (dq - soft_upper), np.inf)

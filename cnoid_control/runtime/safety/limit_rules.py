@@ -34,8 +34,9 @@ def plausible_interval(
         upper: upper limits of the commands.
         implausible_factor: commands beyond this multiple of a limit are rejected.
     """
+    # What is NaN here, because a limit is infinite, is dropped by fmax and fmin.
     with np.errstate(invalid='ignore', over='ignore'):
-        middle = np.where(np.isfinite(lower) & np.isfinite(upper), 0.5 * (lower + upper), 0.0)
+        middle = 0.5 * (lower + upper)
         reach = implausible_factor * 0.5 * (upper - lower)
         return np.fmax(middle - reach, -LARGEST), np.fmin(middle + reach, LARGEST)
 

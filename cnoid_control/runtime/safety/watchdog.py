@@ -327,7 +327,7 @@ class Watchdog:
                 self.parameters.time_jump_action,
                 f'time of the joint states jumped by {change:.6g} s',
             )
-        elif 'time_jump' in self._bad:
+        else:
             self._bad.discard('time_jump')
 
     def check(self) -> Trip | None:
@@ -335,7 +335,7 @@ class Watchdog:
         if self._ages:
             now = self._clock()
             for name, watched in self._ages.items():
-                if self._check_age(name, watched, now) and name in self._bad:
+                if self._check_age(name, watched, now):
                     self._bad.discard(name)
         if not self._pending:
             return None
