@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 
+from cnoid_control import SimpleController
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin.exceptions import ControllerLoadError
@@ -161,3 +162,11 @@ def test_shipped_configs_can_be_assembled():
         loop = make_loop(load_config(name), os=io.StringIO())
         assert loop.hardware.time_step > 0.0
         loop.hardware.close()
+
+
+def test_a_controller_that_is_made_already_is_the_main_one(folder):
+    """The others are made by their names."""
+    main = SimpleController()
+    others = {'left': {'type': 'legs.py:OtherLeg'}}
+    top = make_controllers(config(folder, other_controllers=others), main)
+    assert [managed.controller is main for managed in top] == [True, False]

@@ -81,6 +81,7 @@ def test_values_of_the_node_replace_those_for_all(tmp_path):
         ({'hardware.type': 'gazebo'}, "hardware.type: 'gazebo' is not allowed; .*mujoco"),
         ({'hardware.gazebo.x': 1}, 'hardware.gazebo: unknown option; .*mujoco'),
         ({'hardware.mujoco.gravty': 1.0}, 'hardware.mujoco.gravty: unknown option; .*gravity'),
+        ({'hardware.kinematic.x': 1}, 'hardware.kinematic.x: unknown option'),
         ({'hardware': 3}, 'hardware: a map of options expected'),
         ({'limits.max_velocity': -1.0}, 'limits.max_velocity: -1.0 is not allowed'),
         ({'sr1_minimum': 4}, 'sr1_minimum: a map of options, or an option string, expected'),
@@ -106,6 +107,8 @@ def test_missing_keys_are_named():
     [
         ('a: [', 'is not YAML'),
         ('rate: 5', "has no '/\\*\\*: ros__parameters:'"),
+        ('- rate', "has no '/\\*\\*: ros__parameters:'"),
+        ('/**: 5', "has no map 'ros__parameters'"),
         ('/**: {rate: 5}', "has no map 'ros__parameters'"),
         ('/**: {ros__parameters: {rate: 1, rate: 2}}', "'rate' is given twice"),
     ],

@@ -433,7 +433,7 @@ def test_devices_of_a_controller_that_does_not_start_are_let_go() -> None:
     assert not transfer._outgoing
 
 
-@pytest.mark.parametrize('phase', ['update_parameters', 'stop', 'pause', 'unconfigure'])
+@pytest.mark.parametrize('phase', ['update_parameters', 'control', 'stop', 'pause', 'unconfigure'])
 def test_control_c_passes_through_every_phase(phase: str) -> None:
     """In the main thread, where Python raises it."""
 
@@ -468,8 +468,9 @@ def test_control_c_passes_through_every_phase(phase: str) -> None:
             managed.change_options({'gain': 2.0}, Options(2.0))
         return
     setattr(controller, phase, interrupt)
+    host.compile()
     with pytest.raises(KeyboardInterrupt):
-        getattr(host, phase)()
+        getattr(host, phase)(*((0, 0.0) if phase == 'control' else ()))
 
 
 def test_devices_of_a_controller_that_does_not_initialize_are_let_go() -> None:

@@ -130,7 +130,7 @@ def test_place_of_the_model_is_for_its_zero_posture(model) -> None:
     assert lowest(robot_of_model(model(sunk, 'sunk.urdf'))) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_fixed_robot_that_would_be_in_the_floor_is_raised(model) -> None:
+def test_fixed_robot_that_would_be_in_the_floor_is_raised(model, caplog) -> None:
     """One that hangs gets out of reach; one that stands on its base just clears it."""
     pendulum = (
         '<robot name="pendulum">'
@@ -144,7 +144,18 @@ def test_fixed_robot_that_would_be_in_the_floor_is_raised(model) -> None:
     body.q[:] = 0.0
     body.calc_forward_kinematics()
     assert 0.0 < lowest(body) < 0.02
+    assert f'pendulum is raised to {body.root_link.p[2]:g} m, out of the floor' in caplog.text
     assert robot_of_model(model(arm())).root_link.p[2] == 0.0
+    # Where the model puts it does not change where it ends.
+    placed = '<cnoid_control><root type="fixed" xyz="0 0 0.2"/></cnoid_control></robot>'
+    raised = robot_of_model(model(pendulum.replace('</robot>', placed)))
+    assert raised.root_link.p[2] == pytest.approx(body.root_link.p[2], abs=0.011)
+    assert lowest(raised) > 0.0
+    # An arm with a link that is below its base by less than a third of its reach.
+    sunk = arm().replace('0 0 0.5', '0 0 -0.1')
+    standing = robot_of_model(model(sunk))
+    under = 0.1 + 0.025
+    assert standing.root_link.p[2] == pytest.approx(np.ceil(100 * (under + 0.02)) / 100)
 
 
 def test_zero_is_moved_into_the_range(model) -> None:
@@ -172,12 +183,18 @@ def test_posture_beyond_the_range_turns_into_it(model) -> None:
 
 def test_a_given_posture_beyond_the_range_is_told(model, caplog) -> None:
     """It is where the robot starts, as asked, with joint, value and range in a warning."""
-    robot = RobotParameters(model=FileName(str(model(arm()))), posture={'elbow': 0.7})
-    assert make_robot(robot).q[1] == 0.7
-    assert 'beyond the limits of joints: elbow 0.7 (-2 to -0.5)' in caplog.text
+    robot = RobotParameters(model=FileName(str(model(arm()))))
+    for angle in (0.7, -2.3):
+        robot.posture = {'elbow': angle}
+        body = make_robot(robot)
+        assert body.q[1] == angle
+        said = f'robot.posture is beyond the limits of joints: elbow {angle} (-2 to -0.5)'
+        assert body.description.warnings == [said]
+        assert said in caplog.text
     caplog.clear()
-    robot.posture = {'elbow': -0.5}
-    make_robot(robot)
+    for angle in (-0.5, -2.0, -1.0):
+        robot.posture = {'elbow': angle}
+        assert make_robot(robot).description.warnings == []
     assert 'beyond' not in caplog.text
 
 
@@ -408,3 +425,20 @@ def test_links_that_touch_where_it_starts_do_not_collide(model, caplog) -> None:
     loop = make_loop(config_from_model(path, goal))
     loop.run(4.0)
     assert loop.hardware.body.q[body.joint('two_joint').joint_id] < 0.9
+
+
+@pytest.mark.parametrize('key', ['position', 'rpy'])
+def test_a_place_has_three_numbers(key, model) -> None:
+    """Or none."""
+    robot = RobotParameters(str(model(biped())), **{key: [0.0, 1.0]})
+    with pytest.raises(ParameterError, match=rf'robot\.{key}: .*it needs 3 values or none'):
+        make_robot(robot)
+
+
+def test_a_given_posture_is_left_as_it_is(model) -> None:
+    """Though the robot would fall over in it; it starts at rest, with its targets there."""
+    lying = {'left_hip': 0.9, 'right_hip': 0.9}
+    body = make_robot(RobotParameters(str(model(biped())), posture=lying))
+    assert named_posture(body) == dict.fromkeys(body.joint_names, 0.0) | lying
+    np.testing.assert_array_equal(body.q_target, body.q)
+    assert lowest(body) == pytest.approx(0.0, abs=1e-9)

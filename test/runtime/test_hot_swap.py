@@ -289,6 +289,7 @@ def test_end_of_the_run_ends_the_swap() -> None:
     rig.steps(3)
     rig.loop.close()
     assert transition.wait_for(ENDED, 5.0)
+    assert 'the run has ended' in str(transition.error)
     transition.clean_up.join(5.0)
     for controller in (old, new):
         assert controller.calls.count('stop') == 1
@@ -527,3 +528,35 @@ def test_device_outputs_of_both_are_joined() -> None:
     assert _join(lamp, camera).device_outputs == {'lamp', 'camera'}
     assert not _covers(lamp, camera)
     assert _covers(_join(lamp, camera), camera)
+
+
+def test_the_new_channel_is_limited_from_its_first_tick_on() -> None:
+    """Position targets go no faster than the joint may, and efforts again after an abort."""
+    rig = Rig(Constant(1.0))
+    limits = rig.loop.limiter.limits
+    limits.dq_lower[:], limits.dq_upper[:] = -100.0, 100.0
+    limits.u_lower[:], limits.u_upper[:] = -0.5, 0.5
+    rig.loop.limiter.restart()
+    rig.steps(3)
+    transition = rig.begin(Constant(500.0, StateFlag.JOINT_DISPLACEMENT))
+    targets = rig.steps(5, 'q_target')
+    assert np.diff(targets).max() == pytest.approx(100.0 * rig.hardware.time_step)
+    rig.loop.abort_transition(SwapInProgress('x'))
+    assert transition.state is SwapState.ABORTED
+    assert rig.steps(2) == [0.5, 0.5]
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_a_new_one_may_be_far_from_where_it_wants_to_be(side: float) -> None:
+    """Twenty times a limit is blended in, and limited as every command is."""
+    rig = Rig(Constant(1.0))
+    body, dt = rig.hardware.body, rig.hardware.time_step
+    limits = LimitsParameters(max_effort=2.0, max_bad_commands=100)
+    rig.loop.limiter = CommandLimiter(body, limits, dt)
+    transition = rig.begin(Constant(side * 40.0))
+    rig.steps(3)
+    assert transition.state is SwapState.BLENDING, transition.error
+    rig.loop.abort_transition()
+    assert rig.begin(Constant(side * 1000.0)).state is SwapState.WAITING
+    assert rig.steps(2) == [1.0, 1.0]
+    assert rig.loop.transition is None

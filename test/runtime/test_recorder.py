@@ -346,3 +346,46 @@ def test_what_is_listened_to_is_let_go_at_the_end(tmp_path):
     recorder.open(IORequest(inputs={link: StateFlag.LINK_CONTACT_STATE}), [])
     assert [one.name for one in recorder._touched] == [link]
     recorder.close()
+
+
+def test_no_empty_block_is_written(tmp_path, monkeypatch):
+    """Where no tick was taken, nor where a block was just full; none at all after an error."""
+    written = []
+    monkeypatch.setattr(McapWriter, 'write', lambda self, batches: written.append(len(batches)))
+    for ticks, blocks in ((0, 0), (BLOCK, 1), (BLOCK + 1, 2)):
+        written.clear()
+        hardware = FakeHardware(two_joint_body())
+        recorder = Recorder(tmp_path / 'x.mcap', hardware.body)
+        make_loop(hardware, Torque(), recorder=recorder).run(duration=0.01 * ticks)
+        assert len(written) == blocks
+    hardware = FakeHardware(two_joint_body())
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body)
+    loop = make_loop(hardware, Torque(), recorder=recorder)
+    loop.open()
+    recorder.error = 'the disk is full'
+    handed = []
+    put = recorder._queue.put
+    recorder._queue.put = lambda block, **options: handed.append(block) or put(block, **options)
+    for _ in range(BLOCK):
+        loop.step()
+    loop.close()
+    assert handed == [None]
+
+
+def test_a_tick_that_was_not_finished_is_left_out(tmp_path):
+    """What a controller logged in it as well."""
+    hardware = FakeHardware(two_joint_body())
+    recorder = Recorder(tmp_path / 'x.mcap', hardware.body)
+    loop = make_loop(hardware, Torque(), recorder=recorder)
+    note_sent = recorder.note_sent
+
+    def fail() -> None:
+        if hardware.tick == 3:
+            raise ZeroDivisionError
+        note_sent()
+
+    recorder.note_sent = fail
+    with pytest.raises(ZeroDivisionError):
+        loop.run(duration=0.1)
+    log = LogFile(tmp_path / 'x.mcap')
+    assert len(log.times('joint_states')) == len(log.times('a/norm')) == 2

@@ -389,15 +389,52 @@ def test_a_root_that_is_fixed_may_be_read():
 
 
 def test_a_device_that_changes_is_a_plain_one_again():
-    """Its state is about to cross to one of the plain class."""
+    """Its state is about to cross to one of the plain class; it stays so for good."""
     kinds = []
 
     def work(body):
         sensor = body.devices[0]
         kinds.append(type(sensor) is ForceSensor)
-        sensor.on = not sensor.on
-        sensor.notify_state_change()
-        kinds.append(type(sensor) is ForceSensor)
+        for _ in range(2):
+            sensor.on = not sensor.on
+            sensor.notify_state_change()
+            body.clone()
+            kinds.append(type(sensor) is ForceSensor)
 
     warnings_of(enable(), work, ticks=1)
-    assert kinds == [False, True]
+    assert kinds == [False, True, True]
+
+
+def test_the_root_may_be_read_before_the_first_tick():
+    """It is where it starts; other links are none of the root in a tick either."""
+    seen = []
+
+    def setup(io):
+        seen.append(io.body.root_link.p + io.body.root_link.v)
+
+    def work(body):
+        seen.append(body.links[2].p + body.links[2].w)
+
+    assert warnings_of(setup, work) == []
+    assert len(seen) == 3
+
+
+def test_a_device_may_be_read_before_the_first_tick():
+    """As the joints may; in a tick it is warned of."""
+    seen = []
+
+    def setup(io):
+        seen.append(io.body.devices[0].F.tolist())
+
+    assert warnings_of(setup, lambda body: None) == []
+    assert seen == [[0.0] * 6]
+
+
+def test_accelerations_are_read_where_they_are_computed():
+    """Forward kinematics with acceleration read dq and ddq."""
+    work = lambda body: body.calc_forward_kinematics(acceleration=True)  # noqa: E731
+    lines = warnings_of(enable(Q, Q, Q), work)
+    assert [line.split(', not')[0] for line in lines] == [
+        "warning: controller 'c' reads dq of j0, j1, j2",
+        "warning: controller 'c' reads ddq of j0, j1, j2",
+    ]

@@ -17,8 +17,9 @@ from cnoid_control.body.rotations import rotation_matrix
 from cnoid_control.runtime.build import wire_loop
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.loop import RunOutcome
 from cnoid_control.runtime.managed_controller import ManagedController
-from cnoid_control.runtime.summary import RunMonitor, _plain, summarize
+from cnoid_control.runtime.summary import LOW_ROOT, RunMonitor, _plain, summarize
 from cnoid_control.runtime.trace import TickTrace
 
 CONFIG = parse_config({'robot': {'model': 'x.urdf'}, 'controller': 'sr1_minimum'}, 'mine')
@@ -71,18 +72,20 @@ def test_error_without_a_reference_is_that_to_the_initial_posture():
 class Tumbling(FakeHardware):
     """A block whose root turns or sinks, tick by tick."""
 
-    def __init__(self, tilt_rate: float, sink_rate: float, start: float = 0.0) -> None:
+    def __init__(
+        self, tilt_rate: float, sink_rate: float, start: float = 0.0, height: float = 1.0
+    ) -> None:
         root = LinkDescription('root', joint_type=JointType.FREE)
         super().__init__(Body(BodyDescription('block', [root])))
         self.rates = tilt_rate, sink_rate
-        self.start = start
+        self.start, self.height = start, height
         self._pose(0)
 
     def _pose(self, tick: int) -> None:
         axis = np.array([1.0, 1.0, 0.0])
         angle = self.start + self.rates[0] * tick
         self.body.root_link.R = rotation_matrix((axis, angle))
-        self.body.root_link.p = np.array([0.1, 0.2, 1.0 - self.rates[1] * tick])
+        self.body.root_link.p = np.array([0.1, 0.2, self.height - self.rates[1] * tick])
 
     def read(self) -> bool:
         self._pose(self.tick)
@@ -223,3 +226,30 @@ def test_tilt_counts_from_how_the_robot_began() -> None:
         # What was up in the axes of the root, then and now.
         cosine = first[2] @ then[2]
         assert summary['max_tilt_deg'] == pytest.approx(np.degrees(np.arccos(cosine)), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('height', 'share', 'fell'),
+    [(0.4, 0.45, False), (0.4, 0.55, True), (2.0, 0.45, False), (2.0, 0.55, True)],
+)
+def test_a_fall_is_half_of_its_own_height(height, share, fell) -> None:
+    """However tall the robot is."""
+    summary = run(Tumbling(0.0, share * height / 40.0, height=height), _Idle(), 41)
+    assert summary['fell'] is fell
+
+
+def test_a_root_that_lies_low_cannot_sink() -> None:
+    """A vehicle whose root is at the ground has not fallen when it dips a little."""
+    hardware = Tumbling(0.0, 0.8 * LOW_ROOT / 40.0, height=0.9 * LOW_ROOT)
+    assert run(hardware, _Idle(), 41)['fell'] is False
+
+
+def test_the_real_time_factor_is_time_of_the_robot_by_time_on_the_wall() -> None:
+    """Nothing where no time has passed."""
+    hardware = FakeHardware(two_joint_body())
+    host = ControllerHost([ManagedController('c', Idle())], hardware.body, 0.01, io.StringIO())
+    loop = wire_loop(hardware, host, trace=TickTrace(hardware.body))
+    monitor = RunMonitor(loop)
+    for wall_time, factor in ((0.5, 2.0), (0.0, 0.0)):
+        outcome = RunOutcome('completed', '', False, 100, wall_time, 0)
+        assert summarize(CONFIG, loop, monitor, outcome)['real_time_factor'] == factor

@@ -17,6 +17,7 @@ from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.hang_monitor import begin_call
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 
 
@@ -110,6 +111,8 @@ def test_its_failures_end_in_holding(fail: str) -> None:
         loop.step()
     assert last(loop) == 0.0
     assert loop.fallback.host is None
+    if fail != 'initialize':
+        step_until(loop, lambda: fallback.stops == 1)
 
 
 def test_another_mode_is_refused() -> None:
@@ -254,3 +257,13 @@ def test_implausible_commands_end_it() -> None:
     loop.step()
     assert 'implausible' in str(loop.fallback.error)
     assert loop.fallback.host is None
+
+
+def test_a_controller_that_hangs_is_not_taken_for_the_fallback() -> None:
+    """It costs the controllers the robot; the fallback may still come."""
+    loop = make_loop(Constant(5.0))
+    loop.step()
+    loop.take_over(begin_call(loop.host, 'control', False), 0.5)
+    assert 'time limit' in str(loop.failure)
+    assert loop.fallback.error is None
+    step_until(loop, lambda: last(loop) == 5.0)

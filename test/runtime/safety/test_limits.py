@@ -606,10 +606,9 @@ def test_holes_in_the_joint_ids_have_no_limits() -> None:
         )
     body = Body(BodyDescription('x', links))
     assert body.num_joints == 3
-    for enabled in (True, False):
-        limiter = CommandLimiter(body, LimitsParameters(enabled=enabled), DT)
-        assert not any("''" in note for note in limiter.limits.notes)
-        assert not any('implausible' in note for note in limiter.limits.notes)
+    assert CommandLimiter(body, LimitsParameters(), DT).limits.notes == []
+    notes = CommandLimiter(body, LimitsParameters(enabled=False), DT).limits.notes
+    assert notes == ['commands are not limited: limits.enabled is false']
 
 
 def test_soft_limits_that_are_no_range_are_left_out() -> None:
@@ -631,3 +630,91 @@ def test_what_may_be_blended_is_far_more_than_what_may_be_sent() -> None:
     for effort, blends in ((5.0 * 60.0, True), (5.0 * 1000.0, False), (math.nan, False)):
         body.u[:] = effort
         assert limiter.can_blend() == blends, effort
+
+
+def test_a_limit_on_one_side_is_one() -> None:
+    """Nothing is missing where a joint has one; commands are plausible up to it."""
+    links = [LinkDescription('base', joint_type=JointType.FIXED)]
+    for i, limits in enumerate(({'q_lower': -1.0}, {'q_upper': 1.0})):
+        links.append(
+            LinkDescription(
+                f'l{i}',
+                'base',
+                f'j{i}',
+                joint_type=JointType.REVOLUTE,
+                joint_id=i,
+                dq_lower=-1.0,
+                dq_upper=1.0,
+                u_lower=-5.0,
+                u_upper=5.0,
+                **limits,
+            )
+        )
+    body = Body(BodyDescription('x', links))
+    for joint in body.joints:
+        joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    assert limiter.limits.notes == []
+    body.q_target[:] = 1e6, -1e6
+    assert limiter.apply(DT)
+    assert limiter.bad_commands == 0
+    assert body.q_target.tolist() == [DT, -DT]
+
+
+@pytest.mark.parametrize('mode', list(ARRAY))
+@pytest.mark.parametrize('some', [False, True])
+def test_commands_within_limits_take_the_short_way(mode: StateFlag, some: bool) -> None:
+    """From the second tick on, for all joints and for some of them; what is beyond does not."""
+    body = make_body([Joint(-1.0, 1.0, 2.0, effort=10.0)] * 3, mode)
+    if some:
+        body.joints[0].actuation_mode = StateFlag.NONE
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    command = getattr(body, ARRAY[mode])
+    command[:] = 0.001
+    assert limiter.apply(DT)
+    (group,) = limiter._groups
+    for sign in (1.0, -1.0):
+        command[:] = sign * 0.002
+        assert group.passes(DT)
+        for joint in (1, 2):
+            command[:] = 0.002
+            command[joint] = sign * 20.0
+            assert not group.passes(DT)
+            command[joint] = math.nan
+            assert not group.passes(DT)
+
+
+def test_efforts_of_all_joints_are_compared_where_they_are() -> None:
+    """No copy is made of the robot's state and commands, which takes time in every tick."""
+    body = make_body([Joint(-1.0, 1.0, 2.0, effort=10.0)] * 3, StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    assert np.shares_memory(limiter._groups[0]._values, body.u)
+
+
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_the_first_implausible_command_is_told(side: float) -> None:
+    """Its joint, its value and the limits; nothing where all are well."""
+    body = make_body([Joint(-1.0, 1.0, 2.0)] * 3, StateFlag.JOINT_DISPLACEMENT)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    body.q_target[:] = 0.0, side * 50.0, side * 60.0
+    assert limiter.first_implausible() == (
+        f"position {side * 50.0:g} of joint 'j1', whose limits are -1 to 1"
+    )
+    body.q_target[:] = side * 5.0
+    assert limiter.first_implausible() == ''
+
+
+def test_gains_of_soft_limits_by_configuration() -> None:
+    """Those that are given take the place of the model's, which else stay."""
+    soft = {'soft_lower': -0.5, 'soft_upper': 0.5, 'k_position': 10.0, 'k_velocity': 20.0}
+    body = make_body([Joint(-1.0, 1.0, 3.0, effort=50.0, **soft)] * 3, StateFlag.JOINT_EFFORT)
+    values = {
+        'joints': {
+            'j0': {'max_effort': 40.0},
+            'j1': {'k_position': 4.0},
+            'j2': {'k_velocity': 6.0},
+        }
+    }
+    limits = CommandLimiter(body, parse_parameters(LimitsParameters, values, 'limits'), DT).limits
+    assert limits.k_position.tolist() == [10.0, 4.0, 10.0]
+    assert limits.k_velocity.tolist() == [20.0, 20.0, 6.0]

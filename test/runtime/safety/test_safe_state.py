@@ -10,7 +10,7 @@ from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.hold import Hold
-from cnoid_control.runtime.safety.safe_command import write_final_command
+from cnoid_control.runtime.safety.safe_command import final_values, write_final_command
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
 
 DT = 0.001
@@ -347,3 +347,11 @@ def test_gains_of_pid_actuators_come_back_with_the_controller() -> None:
     assert seen == sorted(seen, reverse=True)
     assert seen[len(seen) // 2] == pytest.approx(53.5, abs=3.0)
     assert seen[-1] == pytest.approx(7.0, abs=0.1)
+
+
+def test_the_last_command_of_each_interface() -> None:
+    """Positions stay as measured, velocities and efforts end."""
+    position = np.array([0.3, -0.2])
+    assert final_values('position', position).tolist() == [0.3, -0.2]
+    assert final_values('velocity', position).tolist() == [0.0, 0.0]
+    assert final_values('effort', position).tolist() == [0.0, 0.0]

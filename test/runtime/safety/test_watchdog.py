@@ -369,3 +369,35 @@ def test_receivers_are_watched_where_somebody_tells_of_them(clock: Clock, told: 
     watchdog.arm(hardware, subscribers=told)
     assert ('subscriber_timeout' in watchdog._ages) == told
     assert 'state_timeout' in watchdog._ages
+
+
+@pytest.mark.parametrize(
+    ('waits', 'simulated', 'threshold', 'receivers'),
+    [
+        (True, False, 7.0, False),
+        (True, True, 0.03, True),
+        (False, True, 0.03, True),
+        (False, False, 0.03, True),
+    ],
+)
+def test_what_is_watched_of_a_robot(
+    clock: Clock, waits: bool, simulated: bool, threshold: float, receivers: bool
+) -> None:
+    """In lock-step only a dead one is late, and who receives nothing sends no next state."""
+    watchdog, _ = make(clock, state_timeout=0.03)
+    hardware = FakeHardware(two_joint_body())
+    hardware.feeds_watchdog, hardware.state_timeout = True, 7.0
+    hardware.waits_for_commands, hardware.is_simulated = waits, simulated
+    watchdog.arm(hardware, subscribers=True)
+    assert watchdog._ages['state_timeout'][1] == threshold
+    assert ('subscriber_timeout' in watchdog._ages) == receivers
+
+
+@pytest.mark.parametrize(('limit', 'accepted'), [(0.0, True), (0.0005, False), (0.001, True)])
+def test_a_time_limit_that_no_controller_can_keep_is_refused(limit: float, accepted: bool) -> None:
+    """By its name; 0 stands for the usual one."""
+    if accepted:
+        assert WatchdogParameters(control_timeout=limit).control_timeout == limit
+    else:
+        with pytest.raises(ParameterError, match=r'watchdog\.control_timeout: .*at least 0\.001'):
+            WatchdogParameters(control_timeout=limit)
