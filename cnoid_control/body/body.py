@@ -530,8 +530,9 @@ class Body:
 
     def calc_center_of_mass(self) -> np.ndarray:
         """Centre of mass in the world [m], shape (3,), at the last forward kinematics."""
-        self._com = read_only(center_of_mass(*self._com_arguments))
-        return self._com
+        self._com = com = center_of_mass(*self._com_arguments)
+        com.setflags(False)
+        return com
 
     @property
     def center_of_mass(self) -> np.ndarray:

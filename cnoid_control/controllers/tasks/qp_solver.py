@@ -214,6 +214,8 @@ def _stack(kinematics: TaskKinematics, tasks: list[Task]) -> tuple[np.ndarray, n
             jacobian, velocity = jacobian * scale[:, None], velocity * scale
         rows.append(jacobian)
         wanted.append(velocity)
+    if len(rows) == 1:
+        return rows[0], wanted[0]
     if not rows:
         return np.zeros((0, kinematics.num_unknowns)), np.zeros(0)
     return np.concatenate(rows), np.concatenate(wanted)
@@ -233,8 +235,9 @@ def _collect_bounds(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Owners]:
     """Bounds on the unknowns, then on rows; and which constraint set which."""
     size = kinematics.num_unknowns
-    lower = np.full(size, -UNBOUNDED)
-    upper = np.full(size, UNBOUNDED)
+    lower, upper = np.empty(size), np.empty(size)
+    lower.fill(-UNBOUNDED)
+    upper.fill(UNBOUNDED)
     owners: Owners = []
     blocks: list[np.ndarray] = []
     lowers: list[np.ndarray] = []

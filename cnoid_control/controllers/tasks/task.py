@@ -175,10 +175,9 @@ class Task(Element):
                 f'task {self.name!r}: {self.size} finite velocities expected, got {velocity}'
             )
         if self.shaper is not None:
-            velocity = self.shaper.shape(velocity, self.error, dt)
+            self.velocity = velocity = self.shaper.shape(velocity, self.error, dt)
         if self.activation < 1.0:
-            velocity = self.activation * velocity
-        self.velocity = velocity
+            self.velocity = velocity = self.activation * velocity
         return velocity
 
     @abc.abstractmethod
