@@ -13,12 +13,13 @@ from cnoid_control.cli.get_command import GET
 from cnoid_control.cli.init_command import INIT
 from cnoid_control.cli.list_command import LIST
 from cnoid_control.cli.new_command import NEW
+from cnoid_control.cli.policy_command import POLICY
 from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
 from cnoid_control.cli.show_command import SHOW
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, BENCH, FAULTS)
+COMMANDS = (RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, BENCH, FAULTS)
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130

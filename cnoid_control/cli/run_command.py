@@ -29,6 +29,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='CONFIG|MODEL',
         help='a config or a robot model: a file, or the name of one',
     )
+    add_config_arguments(parser)
+    parser.add_argument(
+        '--duration',
+        metavar='S',
+        type=seconds,
+        help="time to run for [s]; where not given, the config's in a simulation",
+    )
+    parser.add_argument('--real-time', action='store_true', help='at the pace of the wall clock')
+    parser.add_argument('--log', metavar='FILE.mcap', help='record the run into a log file')
+    parser.add_argument('--plot', metavar='FILE.png', help='draw the run on one page')
+    parser.add_argument(
+        '--json', action='store_true', help='print the summary as one JSON object, alone'
+    )
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that change a configuration, see `config_from_arguments`."""
     parser.add_argument(
         '--controller', metavar='C', help="a name, 'package.module:Class' or 'file.py:Class'"
     )
@@ -48,21 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='any value of the configuration, such as robot.base=fixed; may be repeated',
     )
     parser.add_argument('--hardware', choices=hardware_names(), help='what to run on')
-    parser.add_argument(
-        '--duration',
-        metavar='S',
-        type=_seconds,
-        help="time to run for [s]; where not given, the config's in a simulation",
-    )
-    parser.add_argument('--real-time', action='store_true', help='at the pace of the wall clock')
-    parser.add_argument('--log', metavar='FILE.mcap', help='record the run into a log file')
-    parser.add_argument('--plot', metavar='FILE.png', help='draw the run on one page')
-    parser.add_argument(
-        '--json', action='store_true', help='print the summary as one JSON object, alone'
-    )
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     """A time of at least 0 [s]."""
     try:
         value = float(text)

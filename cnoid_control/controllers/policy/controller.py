@@ -406,6 +406,46 @@ class PolicyController(SimpleController):
             )
         return gains
 
+    @property
+    def input_name(self) -> str:
+        """Input of the network that the observation goes to."""
+        return self._input
+
+    @property
+    def output_name(self) -> str:
+        """Output of the network that is the action."""
+        return self._output
+
+    @property
+    def kind(self) -> str:
+        """What an action is."""
+        return self._kind
+
+    @property
+    def period(self) -> float:
+        """Time between two inferences [s]."""
+        return self._ticks * self.io.time_step
+
+    @property
+    def situation(self) -> Situation:
+        """What the terms are computed from."""
+        return self._situation
+
+    @property
+    def joint_values(self) -> dict[str, np.ndarray]:
+        """Default posture, gains, scales and offsets, each in the order of the network."""
+        return {
+            'default': self.default[self.joints],
+            'kp': self._kp[self.joints],
+            'kd': self._kd[self.joints],
+            'scale': self._scales,
+            'offset': self._offsets,
+        }
+
+    def start_again(self) -> None:
+        """Forget histories, phases and the state of the network."""
+        self._reset()
+
     def update_parameters(self, old: PolicyParameters, new: PolicyParameters) -> None:
         """Use other gains, scales and velocities at once; what defines the network stays."""
         self._use(new)
@@ -448,6 +488,26 @@ class PolicyController(SimpleController):
         self._follow()
         return True
 
+    def observe(self, time: float, command: np.ndarray) -> dict[str, Any]:
+        """Compute what the network is told.
+
+        Args:
+            time: time since the policy has begun [s].
+            command: forward and to the left [m/s], turning left [rad/s].
+
+        Returns:
+            Inputs of the network by name, without its state.
+        """
+        situation = self._situation
+        situation.time, situation.command = time, command
+        if situation.time_step or not command.any():
+            self._gait.advance(command)
+        situation.phases = self._gait.phases
+        values: dict[str, Any] = {self._input: self.observation.refresh()}
+        for name, other in self._others.items():
+            values[name] = other.refresh()
+        return values
+
     def _infer(self, time: float) -> None:
         """Call the network.
 
@@ -455,14 +515,7 @@ class PolicyController(SimpleController):
             CnoidControlError: an observation or its action is not finite.
         """
         situation = self._situation
-        situation.time = time
-        situation.command = self._command.read(time)
-        if situation.time_step or not situation.command.any():
-            self._gait.advance(situation.command)
-        situation.phases = self._gait.phases
-        values: dict[str, Any] = {self._input: self.observation.refresh()}
-        for name, other in self._others.items():
-            values[name] = other.refresh()
+        values = self.observe(time, self._command.read(time))
         for name, value in values.items():
             # A network may well make a number of it, and a command.
             if not np.isfinite(value).all():

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from cnoid_control.controllers.policy.terms import Read, Situation, TermParameters, make_term
+from cnoid_control.controllers.policy.terms import (
+    Read,
+    Situation,
+    TermParameters,
+    element_names,
+    make_term,
+)
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import not_allowed
 
@@ -25,6 +31,8 @@ class Term:
         clip: least and largest value before the scale.
         history: its values of the last periods, the newest last, shape (history, size).
         late: its values of the last ticks, the oldest first, where it is delayed.
+        source: kind of the term.
+        elements: names of its values in one period: joints, axes or numbers.
     """
 
     name: str
@@ -34,6 +42,8 @@ class Term:
     clip: tuple[float, float] | None
     history: np.ndarray
     late: deque[np.ndarray] | None = None
+    source: str = ''
+    elements: list[str] = field(default_factory=list)
 
     @property
     def length(self) -> int:
@@ -132,6 +142,24 @@ class Observation:
         """Names of the terms that are not finite."""
         return [term.name for term in self.terms if not np.isfinite(term.history).all()]
 
+    def places(self) -> list[np.ndarray]:
+        """Indices in the vector of each term, the oldest period first, shapes (history, size)."""
+        places = [np.zeros(term.history.shape, dtype=np.intp) for term in self.terms]
+        start = 0
+        if self._interleaved:
+            periods = len(places[0]) if places else 0
+            for period in range(periods):
+                row = periods - 1 - period if self._newest_first else period
+                for term, place in zip(self.terms, places, strict=True):
+                    place[row] = np.arange(start, start + term.size)
+                    start += term.size
+            return places
+        for term, place in zip(self.terms, places, strict=True):
+            rows = np.arange(start, start + term.length).reshape(place.shape)
+            place[:] = rows[::-1] if self._newest_first else rows
+            start += term.length
+        return places
+
     def layout(self) -> list[tuple[str, int, int]]:
         """Name, first index and number of values of each term; of a period where interleaved."""
         rows = []
@@ -168,4 +196,7 @@ def _make(name: str, given: TermParameters, situation: Situation) -> Term:
             raise not_allowed(f'{key}.clip', given.clip, 'it needs a lower and an upper bound')
         clip = (given.clip[0], given.clip[1])
     late: deque[np.ndarray] | None = deque(maxlen=given.delay + 1) if given.delay else None
-    return Term(name, read, size, scale, clip, np.zeros((given.history, size)), late)
+    source = str(given.source or name)
+    elements = element_names(source, size, situation, given)
+    history = np.zeros((given.history, size))
+    return Term(name, read, size, scale, clip, history, late, source, elements)

@@ -217,6 +217,19 @@ TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
 }
 # Terms with one value per joint.
 JOINT_TERMS = ('joint_position', 'absolute_joint_position', 'joint_velocity')
+AXES = ('x', 'y', 'z')
+ELEMENTS: dict[str, tuple[str, ...]] = {
+    'base_linear_velocity': AXES,
+    'base_angular_velocity': AXES,
+    'projected_gravity': AXES,
+    'quaternion_wxyz': ('w', *AXES),
+    'quaternion_xyzw': (*AXES, 'w'),
+    'height': ('z',),
+    'velocity_command': ('vx', 'vy', 'yaw rate'),
+    'linear_velocity_command': ('vx', 'vy'),
+    'yaw_rate_command': ('yaw rate',),
+    'gait_phase': ('sin', 'cos'),
+}
 SOURCES = [*TERMS, 'device:NAME.FIELD', 'mailbox:NAME', 'output:NAME', 'file.py:function']
 
 
@@ -239,6 +252,19 @@ def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
     if colon:
         return _function(situation, source)
     raise CnoidControlError(f'unknown term {source!r}; {choices(SOURCES)}')
+
+
+def element_names(
+    source: str, size: int, situation: Situation, given: TermParameters
+) -> list[str]:
+    """Names of the values of a term: joints, axes, or numbers."""
+    if source in JOINT_TERMS or source == 'last_action':
+        ids = situation.joints if source == 'last_action' else _joint_ids(situation, given)
+        return [situation.body.joint(int(i)).joint_name for i in ids]
+    names = ELEMENTS.get(source, ())
+    if len(names) != size:
+        return [str(i) for i in range(size)]
+    return list(names)
 
 
 def _device(situation: Situation, text: str) -> Read:
