@@ -34,9 +34,11 @@ class WalkErrors(NamedTuple):
     rate: float
 
 
-def open_stages(config: str, stages: dict[str, Any]) -> tuple[ControlLoop, MultiController]:
+def open_stages(
+    config: str, stages: dict[str, Any], model: str = ''
+) -> tuple[ControlLoop, MultiController]:
     """Loop of a config in which stages run side by side, ready for its first tick."""
-    loaded = load_config(config)
+    loaded = load_config(config, {'robot.model': model} if model else {})
     values = copy.deepcopy(loaded.values)
     values['controller'] = 'multi'
     values['multi'] = {'stages': stages}
@@ -46,20 +48,25 @@ def open_stages(config: str, stages: dict[str, Any]) -> tuple[ControlLoop, Multi
     return loop, controller.composition
 
 
-@lru_cache(maxsize=1)
-def walk_errors() -> WalkErrors:
-    """Errors over SR1's walk of half a metre."""
+@lru_cache(maxsize=4)
+def walk_errors(contact: str = 'auto', model: str = '') -> WalkErrors:
+    """Errors over SR1's walk of half a metre.
+
+    Args:
+        contact: what says which feet stand, an option of the estimator.
+        model: another model file of SR1; its own where empty.
+    """
     encoder = {
         'controller': 'encoder_estimator',
         'options': {'cutoff': RATE_CUTOFF},
         'outputs': {'dq': 'dq_estimate'},
     }
     stages = {
-        'base': {'controller': 'base_estimator'},
+        'base': {'controller': 'base_estimator', 'options': {'contact': contact}},
         'encoder': encoder,
         'walk': {'controller': 'sr1_walk', 'after': ['base', 'encoder']},
     }
-    loop, composition = open_stages('sr1_walk', stages)
+    loop, composition = open_stages('sr1_walk', stages, model)
     root = loop.hardware.body.root_link
     start = root.p.copy()
     tilts, speeds, rates = [], [], []

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import StateFlag
-from cnoid_control.body.devices import ForceSensor, Imu
+from cnoid_control.body.body import cross
+from cnoid_control.body.devices import Imu
+from cnoid_control.body.kinematics import cross_matrix
 from cnoid_control.controllers.composition.base_controller import Message
 from cnoid_control.controllers.estimators.estimator import Estimator, EstimatorError
+from cnoid_control.controllers.estimators.feet import Feet, Soles
+from cnoid_control.exceptions import choices
 from cnoid_control.parameters import parameter
 from cnoid_control.plugin import ControllerIO
 
@@ -33,6 +37,21 @@ class ContactDetector:
         return np.clip((vertical_forces - self.low) / (self.high - self.low), 0.0, 1.0)
 
 
+class HeightDetector:
+    """Trust in each foot's contact by its height above the lowest one, where nothing is felt.
+
+    On ground that is about level the lowest feet are those that stand.
+    """
+
+    def __init__(self, clearance: float) -> None:
+        """Take the height from which on a foot is in the air [m]."""
+        self.clearance = clearance
+
+    def trust(self, heights: np.ndarray) -> np.ndarray:
+        """Trust in each foot for the height of its lowest point [m], shape of the heights."""
+        return np.clip(1.0 - (heights - heights.min()) / self.clearance, 0.0, 1.0)
+
+
 GRAVITY = np.array([0.0, 0.0, 9.80665])
 
 
@@ -40,13 +59,34 @@ GRAVITY = np.array([0.0, 0.0, 9.80665])
 class BaseEstimatorParameters:
     """Options of the base estimator."""
 
-    imu: str = parameter('', 'IMU on the root link; the first one where empty')
-    feet: list[str] = parameter([], 'force sensors of the feet; all where empty')
+    imu: str = parameter('', 'the IMU; the first one where empty')
+    feet: list[str] = parameter(
+        [],
+        'links or force sensors of the feet; where empty, the ends of the limbs that the robot '
+        'stands on in its initial posture',
+    )
+    contact: str = parameter(
+        'auto',
+        'what says which feet stand: their force sensors, or which are lowest; auto for the '
+        'sensors where every foot has one',
+        choices=('auto', 'force', 'height'),
+    )
     contact_low: float = parameter(
         0.05, "vertical force below which a foot is in the air, share of the robot's weight"
     )
     contact_high: float = parameter(
         0.4, "vertical force above which a foot stands firmly, share of the robot's weight"
+    )
+    clearance: float = parameter(
+        0.05,
+        "height above the lowest foot from which on one is in the air, share of the root's height",
+        minimum=1e-3,
+    )
+    slip: float = parameter(
+        0.05,
+        'deviation from the inertial velocity at which a foot counts half, share of '
+        "sqrt(g * root's height)",
+        minimum=1e-3,
     )
     tilt_gain: float = parameter(
         0.2, 'how fast the tilt follows the accelerometer', unit='1/s', minimum=0.0
@@ -60,11 +100,11 @@ class BaseEstimatorParameters:
 
 
 class BaseState(NamedTuple):
-    """Pose and motion of the root, world axes, and where the feet are taken to stand.
+    """Pose and motion of the IMU, world axes, and where the feet are taken to stand.
 
     Attributes:
-        p, R, v: position [m], axes and velocity [m/s] of the root.
-        anchors: position of each foot in the world [m], shape (feet, 3).
+        p, R, v: position [m], axes and velocity [m/s] of the IMU.
+        anchors: position of each sole in the world [m], shape (feet, 3).
     """
 
     p: np.ndarray
@@ -73,16 +113,33 @@ class BaseState(NamedTuple):
     anchors: np.ndarray
 
 
+class Mount(NamedTuple):
+    """The IMU relative to the root, root axes.
+
+    Attributes:
+        p, R: place [m] and axes.
+        v, w: velocity [m/s] and angular velocity [rad/s], where joints are between.
+    """
+
+    p: np.ndarray
+    R: np.ndarray
+    v: np.ndarray
+    w: np.ndarray
+
+
 class BaseEstimator(Estimator[BaseState]):
     """Complementary filter of inertial and leg odometry.
 
     The gyro turns the root and the accelerometer moves it; the accelerometer's direction corrects
     the tilt while the robot hardly accelerates, the legs of the feet that stand correct velocity
-    and position. A foot that stands is an anchor; one in the air takes its place from the
-    estimate, so that the robot walks from anchor to anchor. It starts from the pose that the
-    robot's body has in initialize().
+    and position. A foot that stands is an anchor, which moves on as far as the foot rolls; one in
+    the air takes its place from the estimate, so that the robot walks from anchor to anchor. Feet
+    that slip, or are taken to stand though they do not, disagree with the accelerometer and count
+    less. It starts from the pose that the robot's body has in initialize(), with the velocity that
+    the legs say.
 
-    Puts out `root_p`, `root_R`, `root_v`, `root_w` and `contacts`, the trust in each foot.
+    Puts out `root_p`, `root_R`, `root_v`, `root_w`, `root_height`, the height above the lowest
+    foot, and `contacts`, the trust in each foot.
     """
 
     Parameters: ClassVar[type] = BaseEstimatorParameters
@@ -96,119 +153,130 @@ class BaseEstimator(Estimator[BaseState]):
         """Find the sensors and read them.
 
         Raises:
-            EstimatorError: the robot has no such sensors, the IMU is not on the root, or the
-                bounds of the contact forces are not in order.
+            EstimatorError: the robot has no IMU or no feet, or the bounds of the contact forces
+                are not in order.
         """
-        body = io.body
-        imus = _chosen(body.devices_of(Imu), [self.parameters.imu] if self.parameters.imu else [])
-        feet = _chosen(body.devices_of(ForceSensor), self.parameters.feet)
-        if not imus or not feet:
-            raise EstimatorError(body.name, 'an IMU and force sensors at the feet are needed')
-        if not self.parameters.contact_low < self.parameters.contact_high:
+        body, given = io.body, self.parameters
+        imus = list(body.devices_of(Imu))
+        names = [imu.name for imu in imus]
+        if given.imu and given.imu not in names:
+            raise EstimatorError(body.name, f'there is no IMU {given.imu!r}; {choices(names)}')
+        if not imus:
+            raise EstimatorError(body.name, 'an IMU is needed')
+        if not given.contact_low < given.contact_high:
             raise EstimatorError(body.name, 'contact_low must be below contact_high')
-        self._imu = imus[0]
-        if self._imu.link is not body.root_link:
-            raise EstimatorError(body.name, f'{self._imu.name} is not on the root link')
-        self._feet = feet
-        for device in (self._imu, *feet):
+        self._imu = imus[names.index(given.imu) if given.imu else 0]
+        self._feet = Feet(body, given.feet)
+        sensors = self._feet.sensors
+        if given.contact == 'force' and not sensors:
+            raise EstimatorError(body.name, 'contact: force needs a force sensor at every foot')
+        self._sensors = [] if given.contact == 'height' else sensors
+        for device in (self._imu, *self._sensors):
             io.enable_input(device)
         for joint in body.joints:
             if joint.name:
                 io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
-        self._model = body.clone()
-        self._foot_links = [foot.link.index for foot in feet if foot.link is not None]
+        self._start = body.root_link.p.copy(), body.root_link.R.copy()
         weight = body.mass * GRAVITY[2]
-        self._contacts = ContactDetector(
-            self.parameters.contact_low * weight, self.parameters.contact_high * weight
-        )
+        self._loads = ContactDetector(given.contact_low * weight, given.contact_high * weight)
+        self._heights = HeightDetector(given.clearance * self._feet.height)
+        self._slip = given.slip * float(np.sqrt(GRAVITY[2] * self._feet.height))
+
+    @property
+    def devices(self) -> list[str]:
+        """Names of the sensors whose measurements `estimate` wants."""
+        return [self._imu.name, *(sensor.name for sensor in self._sensors)]
 
     def estimate(self, state: BaseState | None, inputs: Message) -> tuple[BaseState, Message]:
         """One step of the filter."""
-        w_root, acceleration = self._inertial(inputs)
-        positions, velocities = self._legs(inputs['q'], inputs['dq'])
-        if state is None:
-            root = self._model.root_link
-            R = root.R.copy()
-            p = root.p.copy()
-            state = BaseState(p, R, np.zeros(3), p + positions @ R.T)
-            return state, self._message(state, w_root, np.zeros(len(self._feet)))
+        w, acceleration = inputs[self._imu.name][:3], inputs[self._imu.name][3:6]
+        self._feet.move(inputs['q'], inputs['dq'])
+        mount = self._mount()
+        w_root = mount.R @ w - mount.w
         dt, gains = inputs['dt'], self.parameters
-        R = self._turn(state.R, w_root, acceleration, dt)
-        trust = self._contacts.trust(self._vertical_forces(inputs, R))
-        total = float(trust.sum())
+        R = self._start[1] @ mount.R if state is None else self._turn(state.R, w, acceleration, dt)
+        R_root = R @ mount.R.T
+        feet = self._feet.place(R_root[2])
+        trust = self._trust(inputs, R_root, feet)
+        # A foot that stands does not move, so the IMU moves against it.
+        turn = cross_matrix(w_root)
+        v_feet = (mount.v - feet.velocities - (feet.contacts - mount.p) @ turn.T) @ R_root.T
+        soles = (feet.soles - mount.p) @ R_root.T
+        if state is None:
+            shares = trust / trust.sum() if trust.any() else trust
+            p = self._start[0] + R_root @ mount.p
+            state = BaseState(p, R, shares @ v_feet, p + soles)
+            return state, self._message(state, mount, w_root, feet, trust)
         v = state.v + (R @ acceleration - GRAVITY) * dt
         p = state.p + v * dt
+        # How far each foot that stands has rolled on.
+        arms, rates = feet.soles - feet.contacts, feet.rates + w_root
+        rolled = np.array([cross(*pair) for pair in zip(rates, arms, strict=True)])
+        anchors = state.anchors + rolled @ R_root.T * dt
+        deviation = (v_feet - v) / self._slip
+        weights = trust / (1.0 + (deviation * deviation).sum(axis=1))
+        total = float(weights.sum())
         if total > 0.0:
-            shares = trust / total
-            # A foot that stands does not move, so the root moves against it.
-            v_legs = -shares @ (velocities + np.cross(w_root, positions)) @ R.T
-            p_legs = shares @ (state.anchors - positions @ R.T)
-            v = v + _share(gains.velocity_gain, dt) * (v_legs - v)
-            p = p + _share(gains.position_gain, dt) * (p_legs - p)
-        follow = (1.0 - trust)[:, None]
-        anchors = state.anchors + follow * (p + positions @ R.T - state.anchors)
+            shares = weights / total
+            # With no foot that is sure to stand, as in flight, the accelerometer is believed.
+            sure = min(1.0, total)
+            v = v + _share(gains.velocity_gain * sure, dt) * (shares @ v_feet - v)
+            p = p + _share(gains.position_gain * sure, dt) * (shares @ (anchors - soles) - p)
+        anchors += (1.0 - weights)[:, None] * (p + soles - anchors)
         fresh = BaseState(p, R, v, anchors)
-        return fresh, self._message(fresh, w_root, trust)
+        return fresh, self._message(fresh, mount, w_root, feet, trust)
 
-    def _inertial(self, inputs: Message) -> tuple[np.ndarray, np.ndarray]:
-        """Angular velocity and acceleration minus gravity of the root, root axes."""
-        measured = inputs[self._imu.name]
-        R_local = self._imu.R_local
-        return R_local @ measured[:3], R_local @ measured[3:6]
+    def _mount(self) -> Mount:
+        imu = self._imu
+        if imu.link is None or imu.link.is_root:
+            return Mount(imu.p_local, imu.R_local, np.zeros(3), np.zeros(3))
+        link = self._feet.model.links[imu.link.index]
+        arm = link.R @ imu.p_local
+        return Mount(link.p + arm, link.R @ imu.R_local, link.v + cross(link.w, arm), link.w)
 
-    def _legs(self, q: np.ndarray, dq: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and velocities of the feet relative to the root, root axes, (feet, 3)."""
-        model = self._model
-        model.q[:], model.dq[:] = q, dq
-        R, p = model.root_link.R, model.root_link.p
-        model.calc_forward_kinematics(velocity=True)
-        links = [model.links[index] for index in self._foot_links]
-        positions = np.array([(link.p - p) @ R for link in links])
-        return positions, np.array([link.v @ R for link in links])
+    def _trust(self, inputs: Message, R_root: np.ndarray, feet: Soles) -> np.ndarray:
+        if not self._sensors:
+            return self._heights.trust(feet.contacts @ R_root[2])
+        forces = []
+        for sensor in self._sensors:
+            assert sensor.link is not None
+            axes = self._feet.model.links[sensor.link.index].R @ sensor.R_local
+            forces.append(R_root[2] @ axes @ inputs[sensor.name][:3])
+        return self._loads.trust(np.array(forces))
 
     def _turn(
-        self, R: np.ndarray, w_root: np.ndarray, acceleration: np.ndarray, dt: float
+        self, R: np.ndarray, w: np.ndarray, acceleration: np.ndarray, dt: float
     ) -> np.ndarray:
-        """Axes of the root after a step."""
-        size = float(np.linalg.norm(acceleration))
+        """Axes of the IMU after a step."""
+        size = float(np.sqrt(acceleration @ acceleration))
         correction = np.zeros(3)
         if size > 0.0:
-            # The measured up and the estimated up, in root axes: turning by their cross product
-            # brings the one to the other.
-            tilt = np.cross(acceleration / size, R.T @ np.array([0.0, 0.0, 1.0]))
+            # The measured up and the estimated up, in the IMU's axes: turning by their cross
+            # product brings the one to the other.
+            tilt = cross(acceleration / size, R[2])
             # Trusted the less, the more the robot accelerates.
             trust = max(0.0, 1.0 - abs(size - GRAVITY[2]) / (0.2 * GRAVITY[2]))
             correction = self.parameters.tilt_gain * trust * tilt
-        turned = R @ pin.exp3((w_root + correction) * dt)
+        turned = R @ pin.exp3((w + correction) * dt)
         return pin.Quaternion(turned).normalized().toRotationMatrix()
 
-    def _vertical_forces(self, inputs: Message, R: np.ndarray) -> np.ndarray:
-        model = self._model
-        forces = []
-        for foot, index in zip(self._feet, self._foot_links, strict=True):
-            force = inputs[foot.name][:3]
-            axes = model.root_link.R.T @ model.links[index].R @ foot.R_local
-            forces.append((R @ axes @ force)[2])
-        return np.array(forces)
-
-    @staticmethod
-    def _message(state: BaseState, w_root: np.ndarray, trust: np.ndarray) -> Message:
+    def _message(
+        self,
+        state: BaseState,
+        mount: Mount,
+        w_root: np.ndarray,
+        feet: Soles,
+        trust: np.ndarray,
+    ) -> Message:
+        R_root = state.R @ mount.R.T
         return {
-            'root_p': state.p,
-            'root_R': state.R,
-            'root_v': state.v,
-            'root_w': state.R @ w_root,
+            'root_p': state.p - R_root @ mount.p,
+            'root_R': R_root,
+            'root_v': state.v - R_root @ (mount.v + cross(w_root, mount.p)),
+            'root_w': R_root @ w_root,
+            'root_height': -float((feet.contacts @ R_root[2]).min()),
             'contacts': trust,
         }
-
-
-def _chosen(devices: Any, names: list[str]) -> list[Any]:
-    """Devices of these names, or all where there are no names."""
-    known = [device.name for device in devices]
-    for name in names:
-        if name not in known:
-            raise EstimatorError(name, f'there is no such sensor among {", ".join(known)}')
-    return [device for device in devices if not names or device.name in names]
 
 
 def _share(gain: float, dt: float) -> float:

@@ -10,6 +10,8 @@ import numpy as np
 
 from cnoid_control.body import StateFlag
 from cnoid_control.catalog import find_policy
+from cnoid_control.controllers.estimators.base_estimator import BaseEstimatorParameters
+from cnoid_control.controllers.policy.base import Base, EstimatedBase, HardwareBase
 from cnoid_control.controllers.policy.metadata import Metadata
 from cnoid_control.controllers.policy.metadata_reader import read_metadata
 from cnoid_control.controllers.policy.network import Network
@@ -18,7 +20,13 @@ from cnoid_control.controllers.policy.terms import Gait, Situation, TermParamete
 from cnoid_control.controllers.policy.velocity_command import VelocityCommand, VelocityParameters
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.interpolation import smoothstep
-from cnoid_control.parameters import FileName, ParameterError, not_allowed, parameter
+from cnoid_control.parameters import (
+    FileName,
+    ParameterError,
+    ParameterInfo,
+    not_allowed,
+    parameter,
+)
 from cnoid_control.plugin import ControllerIO, SimpleController
 from cnoid_control.plugin.joint_values import joint_ids
 
@@ -149,6 +157,17 @@ class PolicyParameters:
     imu: str = parameter(
         '', "device whose axes and rates are the base's; the root link where empty", read_only=True
     )
+    base: str = parameter(
+        'hardware',
+        'where pose and motion of the base come from: the hardware (the truth in a simulation, '
+        'odometry on a robot), or an estimator from IMU and leg kinematics',
+        choices=('hardware', 'estimator'),
+        read_only=True,
+    )
+    estimator: BaseEstimatorParameters = field(
+        default_factory=BaseEstimatorParameters,
+        metadata={'parameter': ParameterInfo('how the estimator finds the base', read_only=True)},
+    )
     approach_time: float = parameter(
         0.0,
         'time in which the robot goes to the default posture first',
@@ -172,6 +191,7 @@ class PolicyController(SimpleController):
     Attributes:
         network: the network.
         observation: what it is told.
+        base: pose and motion of the base.
         joints: ids of its joints, in its order.
         q_target: what is followed now [rad] or [m], shape (num_joints,).
         action: the last output, in the network's order.
@@ -210,11 +230,16 @@ class PolicyController(SimpleController):
         self.default[joint_ids(body, 'posture', posture)] = list(posture.values())
         self._ticks = self._ticks_of(given.period or self.known.period)
         self._enable(given)
+        self.base: Base = (
+            EstimatedBase(io, given.estimator, given.imu)
+            if given.base == 'estimator'
+            else HardwareBase(io, given.imu)
+        )
         self._situation = Situation(
             io,
             self.joints,
             self.default,
-            given.imu,
+            self.base,
             action=np.zeros(self.joints.size),
             outputs={name: np.zeros(size) for name, size in self.network.outputs.items()},
             folder=io.folder,
@@ -453,6 +478,7 @@ class PolicyController(SimpleController):
     def _reset(self) -> None:
         self.network.reset()
         self.observation.reset()
+        self.base.reset()
         self._gait.reset()
         self.action = np.zeros(self.joints.size)
         self._situation.action = self.action
@@ -469,6 +495,7 @@ class PolicyController(SimpleController):
         """Infer where the policy's period begins; follow the target."""
         tick = self._tick - self._approach_ticks
         self._tick += 1
+        self.base.tick()
         self.observation.tick()
         if tick < 0:
             share = smoothstep(self._tick / self._approach_ticks)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
+from cnoid_control.controllers.policy.base import find_imu
 from cnoid_control.controllers.policy.controller import PolicyController
-from cnoid_control.controllers.sensor_reading import find_device
 from cnoid_control.exceptions import CnoidControlError, choices
 
 NAMES = ('obs', 'observation', 'observations', 'actor_obs')
@@ -106,6 +105,12 @@ class RecordedObservations:
                 raise CnoidControlError(
                     f'{self._file}: {name} has {rows.shape[1]} values, and {wanted} are needed'
                 )
+        base = [name for name in self.state if name.startswith('base_')]
+        if base and policy.io.parameters.base == 'estimator':
+            raise CnoidControlError(
+                f'{self._file} has {", ".join(base)}, which an estimator cannot be told: compare '
+                'with policy.base: hardware'
+            )
         policy.start_again()
         for number in range(row + 1):
             _put(policy, {name: rows[number] for name, rows in self.state.items()})
@@ -134,9 +139,9 @@ def _put(policy: PolicyController, state: Mapping[str, np.ndarray]) -> None:
         root.v = root.R @ state['base_lin_vel']
     if 'base_ang_vel' in state:
         root.w = root.R @ state['base_ang_vel']
-        if situation.imu:
-            # Only a device that measures it can be the `imu`.
-            device: Any = find_device(body, situation.imu)
+        imu = policy.io.parameters.imu
+        if imu:
+            device = find_imu(policy.io, imu)
             device.w = device.R_local.T @ state['base_ang_vel']
     body.calc_forward_kinematics(velocity=True)
 

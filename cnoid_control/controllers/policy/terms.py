@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.controllers.policy.base import Base
 from cnoid_control.controllers.sensor_reading import find_device
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import PluginName, parameter
@@ -18,8 +19,6 @@ from cnoid_control.plugin.mailbox import Mailbox, Value
 
 # Computes the present value of a term.
 Read = Callable[[], np.ndarray]
-
-DOWN = np.array([0.0, 0.0, -1.0])
 
 
 @dataclass
@@ -57,7 +56,7 @@ class Situation:
         io: inputs and outputs of the controller.
         joints: ids of the policy's joints, in the policy's order.
         default: default displacements of all joints of the body [rad] or [m].
-        imu: device whose axes and rates are the base's; None for the root link itself.
+        base: pose and motion of the base.
         action: last output of the network, in the policy's order.
         command: velocity command: forward and to the left [m/s], turning left [rad/s].
         phases: phases of a gait [rad].
@@ -70,7 +69,7 @@ class Situation:
     io: ControllerIO
     joints: np.ndarray
     default: np.ndarray
-    imu: str = ''
+    base: Base
     action: np.ndarray = field(default_factory=lambda: np.zeros(0))
     command: np.ndarray = field(default_factory=lambda: np.zeros(3))
     phases: np.ndarray = field(default_factory=lambda: np.zeros(2))
@@ -84,51 +83,15 @@ class Situation:
         """The controller's body."""
         return self.io.body
 
-    def base_rotation(self) -> np.ndarray:
-        """Axes of the base (of the IMU, where one is named) in the world, shape (3, 3)."""
-        rotation = self.body.root_link.R
-        if not self.imu:
-            return rotation
-        device = find_device(self.body, self.imu)
-        link = device.link
-        assert link is not None
-        return link.R @ device.R_local
 
-    def base_velocity(self) -> np.ndarray:
-        """Velocity of the base's origin (of the IMU) in its own axes [m/s]."""
-        root = self.body.root_link
-        velocity = root.v
-        if self.imu:
-            device = find_device(self.body, self.imu)
-            assert device.link is not None
-            place = device.link.p + device.link.R @ device.p_local
-            velocity = root.v + np.cross(root.w, place - root.p)
-        return self.base_rotation().T @ velocity
+def _base(what: str) -> Callable[[Situation, TermParameters], Read]:
+    """What the base says by a method of its own."""
 
+    def make(situation: Situation, given: TermParameters) -> Read:
+        situation.base.enable(what)
+        return getattr(situation.base, what)
 
-def _base_inputs(situation: Situation, flags: StateFlag) -> None:
-    situation.io.enable_input(situation.body.root_link, flags)
-
-
-def _linear_velocity(situation: Situation, given: TermParameters) -> Read:
-    _base_inputs(situation, StateFlag.LINK_POSITION | StateFlag.LINK_TWIST)
-    return situation.base_velocity
-
-
-def _angular_velocity(situation: Situation, given: TermParameters) -> Read:
-    if situation.imu:
-        device = find_device(situation.body, situation.imu)
-        if not hasattr(device, 'w'):
-            raise CnoidControlError(f'device {device.name!r} measures no angular velocity')
-        situation.io.enable_input(device)
-        return lambda: device.w
-    _base_inputs(situation, StateFlag.LINK_POSITION | StateFlag.LINK_TWIST)
-    return lambda: situation.base_rotation().T @ situation.body.root_link.w
-
-
-def _projected_gravity(situation: Situation, given: TermParameters) -> Read:
-    _base_inputs(situation, StateFlag.LINK_POSITION)
-    return lambda: situation.base_rotation().T @ DOWN
+    return make
 
 
 def _quaternion(order: Sequence[int]) -> Callable[[Situation, TermParameters], Read]:
@@ -137,20 +100,16 @@ def _quaternion(order: Sequence[int]) -> Callable[[Situation, TermParameters], R
     def make(situation: Situation, given: TermParameters) -> Read:
         import pinocchio as pin
 
-        _base_inputs(situation, StateFlag.LINK_POSITION)
+        base = situation.base
+        base.enable('rotation')
 
         def read() -> np.ndarray:
-            x, y, z, w = pin.Quaternion(situation.base_rotation()).coeffs()
+            x, y, z, w = pin.Quaternion(base.rotation()).coeffs()
             return np.array([w, x, y, z])[list(order)]
 
         return read
 
     return make
-
-
-def _height(situation: Situation, given: TermParameters) -> Read:
-    _base_inputs(situation, StateFlag.LINK_POSITION)
-    return lambda: situation.body.root_link.p[2:]
 
 
 def _joint_ids(situation: Situation, given: TermParameters) -> np.ndarray:
@@ -196,12 +155,12 @@ def _constant(situation: Situation, given: TermParameters) -> Read:
 
 
 TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
-    'base_linear_velocity': _linear_velocity,
-    'base_angular_velocity': _angular_velocity,
-    'projected_gravity': _projected_gravity,
+    'base_linear_velocity': _base('linear_velocity'),
+    'base_angular_velocity': _base('angular_velocity'),
+    'projected_gravity': _base('gravity'),
     'quaternion_wxyz': _quaternion((0, 1, 2, 3)),
     'quaternion_xyzw': _quaternion((1, 2, 3, 0)),
-    'height': _height,
+    'height': _base('height'),
     'joint_position': _joint_position,
     'absolute_joint_position': _absolute_joint_position,
     'joint_velocity': _joint_velocity,

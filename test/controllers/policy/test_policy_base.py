@@ -1,0 +1,109 @@
+"""Where a policy's base comes from: the hardware, or an estimator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip('onnxruntime', reason='needs onnxruntime')
+pytest.importorskip('onnx', reason='needs onnx')
+pytest.importorskip('mujoco', reason='needs MuJoCo')
+
+from networks import linear
+
+from cnoid_control import Simulation
+from cnoid_control.body import load_body
+from cnoid_control.controllers.policy.recorded import RecordedObservations
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.runtime.config import load_config
+
+SR1 = load_body('package://cnoid_control/urdf/sr1.urdf')
+BASE = ['base_linear_velocity', 'base_angular_velocity', 'projected_gravity', 'height']
+BASE += ['quaternion_wxyz']
+
+
+def changes(folder: Path, **options: Any) -> dict[str, Any]:
+    """SR1 stands by a policy whose actions are zero, and observes its base."""
+    size = 14
+    network = linear(folder / 'zero.onnx', np.zeros((29, size)), np.zeros(29))
+    return {
+        'controller': 'policy',
+        'policy': {
+            'file': str(network),
+            'joints': SR1.joint_names,
+            'observations': BASE,
+            'period': 0.01,
+            'kp': 3000.0,
+            'kd': 60.0,
+            **options,
+        },
+    }
+
+
+def errors(folder: Path, duration: float, **options: Any) -> tuple[np.ndarray, float]:
+    """Largest error of each value of the base against the truth, pushed; largest speed."""
+    sim = Simulation(load_config('sr1_pd', changes(folder, base='estimator', **options)))
+    truth = Simulation(load_config('sr1_pd', changes(folder, **options)))
+    found, speeds = [], []
+    for one in (sim, truth):
+        one.run(0.3)
+        one.push('WAIST', [60.0, 20.0, 0.0], 0.1)
+    for _ in range(round(duration / sim.time_step)):
+        sim.step()
+        truth.step()
+        if sim.controller._tick % 10 == 1:
+            seen = sim.controller.observation.vector
+            found.append(np.abs(seen - truth.controller.observation.vector))
+            speeds.append(np.linalg.norm(truth.robot.root_link.v))
+    for one in (sim, truth):
+        one.close()
+    return np.max(found, axis=0), max(speeds)
+
+
+@pytest.mark.parametrize('imu', ['', 'WaistIMU'])
+def test_the_estimator_says_what_the_truth_is(tmp_path: Path, imu: str) -> None:
+    """Of SR1, pushed so that it sways: in the same axes, to a part of the motion."""
+    error, speed = errors(tmp_path, 0.5, imu=imu)
+    assert speed > 0.03
+    assert error[:3].max() < 0.2 * speed
+    assert error[3:6].max() < 0.02
+    assert error[6:9].max() < 0.003
+    assert error[9] < 0.003
+    assert error[10:].max() < 0.003
+
+
+def test_nothing_of_the_truth_is_read(tmp_path: Path) -> None:
+    """A robot has no root pose: with the estimator the root link is not asked for."""
+    sim = Simulation(load_config('sr1_pd', changes(tmp_path, base='estimator')))
+    sim.run(0.01)
+    request = sim.loop.host.request()
+    assert 'WAIST' not in request.inputs
+    assert {'WaistIMU', 'LeftAnkleForceSensor', 'RightAnkleForceSensor'} <= request.devices
+    sim.close()
+
+
+def test_an_estimator_cannot_be_told_a_recorded_base(tmp_path: Path) -> None:
+    """It is said, and how to compare then."""
+    np.savez(tmp_path / 'obs.npz', obs=np.zeros((1, 14)), base_quat=np.eye(4)[:1])
+    sim = Simulation(load_config('sr1_pd', changes(tmp_path, base='estimator')))
+    with pytest.raises(CnoidControlError, match=r'base_quat, .* policy.base: hardware'):
+        RecordedObservations(tmp_path / 'obs.npz').repeat(sim.controller, 0)
+    sim.close()
+
+
+@pytest.mark.parametrize(
+    ('options', 'message'),
+    [
+        ({'imu': 'LeftCamera'}, 'is no IMU'),
+        ({'imu': 'WaistIMU', 'estimator': {'imu': 'Other'}}, 'the base can be but one'),
+        ({'estimator': {'feet': ['Tail']}}, "unknown foot 'Tail'"),
+    ],
+)
+def test_what_the_estimator_lacks_is_named(tmp_path: Path, options: Any, message: str) -> None:
+    """Before anything moves."""
+    sim = Simulation(load_config('sr1_pd', changes(tmp_path, base='estimator', **options)))
+    with pytest.raises(CnoidControlError, match=message):
+        sim.run(0.01)
