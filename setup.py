@@ -161,6 +161,7 @@ setup(
         *share('urdf'),
         *share('security'),
         *share('motion'),
+        *share('policy'),
     ],
     python_requires='>=3.10',
     install_requires=CORE,

@@ -9,12 +9,12 @@ from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import FileName
 
 NAME = 'cnoid_control'
-FOLDERS = ('config', 'launch', 'motion', 'security', 'urdf')
+FOLDERS = ('config', 'launch', 'motion', 'policy', 'security', 'urdf')
 
 
 @lru_cache(maxsize=1)
 def share_folder() -> Path:
-    """Folder that holds config/, launch/, motion/ and urdf/.
+    """Folder that holds config/, launch/, motion/, policy/ and urdf/.
 
     In a checkout that is the checkout itself; where colcon or pip installed the package it is
     share/cnoid_control of the same installation.

@@ -37,7 +37,7 @@ def cached_model(name: str) -> Path | None:
 
 
 def find_policy(name: str | Path) -> Path:
-    """Path of a policy: a file, or one that `cnoid_control get` has put into the cache.
+    """Path of a policy: a file, one of the package's own, or one in the cache.
 
     Raises:
         CnoidControlError: there is no such policy; the message says where it was looked for.
@@ -45,6 +45,11 @@ def find_policy(name: str | Path) -> Path:
     text = str(name)
     if Path(text).is_file():
         return Path(text)
+    shared = share_folder() / 'policy'
+    for candidate in (shared / text, shared / f'{text}.onnx'):
+        if candidate.is_file():
+            return candidate
+    own = sorted(file.stem for file in shared.glob('*.onnx'))
     known = [item for item, entry in ITEMS.items() if entry.kind == 'policy']
     if text in known:
         cached = cached_model(text)
@@ -54,7 +59,8 @@ def find_policy(name: str | Path) -> Path:
             )
         return cached
     raise CnoidControlError(
-        f'no policy file {text!r}, and none of that name can be had: {", ".join(known)}'
+        f'no policy file {text!r}, and none of that name is there ({", ".join(own)}) or can be '
+        f'had: {", ".join(known)}'
     )
 
 

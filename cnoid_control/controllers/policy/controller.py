@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,9 @@ from cnoid_control.plugin.joint_values import joint_ids
 
 # Share of a period by which the policy's period may differ from a whole number of ticks.
 PERIOD_TOLERANCE = 1e-6
+
+# Inferences in a cycle of the gait, where nobody says another number.
+USUAL_STEPS = 50.0
 
 # How fast a joint that is commanded by velocity comes back to its way to the posture [1/s], and
 # which share of what it lacks in one tick at most.
@@ -70,7 +73,12 @@ class ActionParameters:
 class GaitParameters:
     """Phases for the terms `sin_phase` and `cos_phase`."""
 
-    steps: float = parameter(50.0, 'inferences in one cycle', minimum=1.0, read_only=True)
+    steps: float = parameter(
+        0.0,
+        f"inferences in one cycle; 0 for the policy's own, else {USUAL_STEPS:g}",
+        minimum=0.0,
+        read_only=True,
+    )
     offsets: list[float] = parameter(
         [0.0, np.pi], 'phases at the start', unit='rad', read_only=True
     )
@@ -244,7 +252,8 @@ class PolicyController(SimpleController):
             outputs={name: np.zeros(size) for name, size in self.network.outputs.items()},
             folder=io.folder,
         )
-        self._gait = Gait(given.gait.steps, given.gait.offsets, given.gait.standing)
+        gait = self._gait_of(given)
+        self._gait = Gait(gait.steps, gait.offsets, gait.standing)
         self._situation.phases = self._gait.phases
         self._make_observation(given)
         low, high = self._ranges()
@@ -318,6 +327,18 @@ class PolicyController(SimpleController):
                     f'the policy commands {kind} and does not know {listed}: only a policy of '
                     'positions holds what it does not know'
                 )
+
+    def _gait_of(self, given: PolicyParameters) -> GaitParameters:
+        """The gait of the configuration where that gives `steps`, else the policy's own."""
+        gait, own, usual = given.gait, dict(self.known.gait), GaitParameters()
+        if 0.0 < gait.steps < 1.0:
+            raise not_allowed('gait.steps', gait.steps, 'it is 0, or at least 1')
+        if gait.steps or not own:
+            return replace(gait, steps=gait.steps or USUAL_STEPS)
+        for name in ('offsets', 'standing'):
+            if getattr(gait, name) != getattr(usual, name):
+                own[name] = getattr(gait, name)
+        return GaitParameters(**own)
 
     def _make_observation(self, given: PolicyParameters) -> None:
         names = given.observations or self.known.observations

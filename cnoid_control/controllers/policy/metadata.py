@@ -54,6 +54,7 @@ class Metadata:
         terms: options of the terms by name.
         lower, upper: ranges of vx, vy [m/s] and yaw rate [rad/s].
         period: time between two inferences [s]; 0 where unknown.
+        gait: `steps`, `offsets` and `standing` as in the option `gait`.
     """
 
     origin: str = ''
@@ -72,6 +73,7 @@ class Metadata:
     lower: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
     period: float = 0.0
+    gait: dict[str, Any] = field(default_factory=dict)
 
     def completed_by(self, other: Metadata) -> Metadata:
         """This one, and what only the other one says."""

@@ -1,4 +1,4 @@
-"""Metadata in ONNX files, as mjlab, whole_body_tracking and holosoma write it."""
+"""Metadata in ONNX files, as mjlab, whole_body_tracking, holosoma and this package write it."""
 
 from __future__ import annotations
 
@@ -52,9 +52,13 @@ def _read_holosoma(custom: Mapping[str, str]) -> Metadata:
     found = Metadata('holosoma metadata', joints)
     found.kp = by_joint('kp', joints, json.loads(custom.get('kp', '[]')))
     found.kd = by_joint('kd', joints, json.loads(custom.get('kd', '[]')))
+    _read_command_ranges(custom, found)
+    return found
+
+
+def _read_command_ranges(custom: Mapping[str, str], found: Metadata) -> None:
     ranges = json.loads(custom.get('command_ranges', 'null')) or {}
     read_ranges(found, ranges, ('lin_vel_x', 'lin_vel_y', 'ang_vel_yaw'))
-    return found
 
 
 def _read_mjlab(custom: Mapping[str, str]) -> Metadata:
@@ -94,6 +98,16 @@ def _read_mjlab(custom: Mapping[str, str]) -> Metadata:
                 term.history = max(1, int(values[0]))
         found.observations.append(name)
         found.terms[name] = term
+    # What mjlab's exporter leaves out, and policies of this package say.
+    _read_command_ranges(custom, found)
+    found.period = float(custom.get('step_dt', 0.0))
+    gait = json.loads(custom.get('gait', '{}'))
+    if gait:
+        found.gait = {
+            'steps': float(gait['steps']),
+            'offsets': [float(phase) for phase in gait['offsets']],
+            'standing': [float(phase) for phase in gait['standing']],
+        }
     return found
 
 

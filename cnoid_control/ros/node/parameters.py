@@ -218,7 +218,8 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     if field.default_factory is not dataclasses.MISSING:
         value = field.default_factory()
     if isinstance(value, Path):
-        return str(value)
+        # An empty path would else be the folder of the parameter file.
+        return '' if value == Path() else str(value)
     return value if isinstance(value, (bool, int, float, str, list, tuple)) else None
 
 
