@@ -109,6 +109,7 @@ TEST = [
     'qpsolvers>=4.0',
     'quadprog>=0.1.11',
     'onnx>=1.15',
+    'sshkeyboard>=2.3',
 ]
 
 EXTRAS = {
@@ -118,6 +119,8 @@ EXTRAS = {
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'policy': ['onnxruntime>=1.17'],
     'viewer': ['viser>=0.2'],
+    # evdev is for Linux, and is compiled where it is installed.
+    'teleop': ['sshkeyboard>=2.3', "evdev>=1.6; sys_platform == 'linux'"],
     # Others' programs that the performance table compares with, where they are installed.
     'bench': ['pin-pink>=3.0', 'quadprog>=0.1.11', 'klampt>=0.10'],
     'test': TEST,

@@ -150,6 +150,11 @@ def install_package(ros: str) -> None:
     extras = 'sim,policy,ros,dev' if ros == 'wheels' else 'sim,policy,dev'
     label = 'installing the package and all it needs (a few minutes the first time)'
     run(label, [*pip, '--no-build-isolation', '--editable', f'{ROOT}[{extras}]'])
+    try:
+        # It is compiled, and only gamepads need it.
+        run('installing evdev for gamepads', [*pip, 'evdev>=1.6'])
+    except SetupError as error:
+        say(f'going on without gamepads ({error})')
     shutil.rmtree(PIP_CACHE, ignore_errors=True)
 
 

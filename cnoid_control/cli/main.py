@@ -17,9 +17,10 @@ from cnoid_control.cli.policy_command import POLICY
 from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
 from cnoid_control.cli.show_command import SHOW
+from cnoid_control.cli.teleop_command import TELEOP
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, BENCH, FAULTS)
+COMMANDS = (RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, TELEOP, BENCH, FAULTS)
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import sys
@@ -37,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="time to run for [s]; where not given, the config's in a simulation",
     )
     parser.add_argument('--real-time', action='store_true', help='at the pace of the wall clock')
+    parser.add_argument(
+        '--teleop',
+        metavar='DEVICE',
+        help='move the robot by hand, in real time: keyboard, keyboard:latched, gamepad or '
+        'gamepad:/dev/input/eventN',
+    )
     parser.add_argument('--log', metavar='FILE.mcap', help='record the run into a log file')
     parser.add_argument('--plot', metavar='FILE.png', help='draw the run on one page')
     parser.add_argument(
@@ -145,6 +152,7 @@ def run(args: argparse.Namespace) -> int:
     config = config_from_arguments(args)
     if args.plot:
         check_file(args.plot)
+    args.real_time = args.real_time or bool(args.teleop)
     console = Console(stderr=True)
     simulation = _make_simulation(config, record=bool(args.plot))
     loop = simulation.loop
@@ -154,9 +162,11 @@ def run(args: argparse.Namespace) -> int:
     loop.recorder = recorder
     if args.log or args.plot:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
-    duration = _duration(args.duration, config)
+    # Who moves it by hand says when it ends.
+    unbounded = args.teleop and args.duration is None
+    duration = math.inf if unbounded else _duration(args.duration, config)
     progress = RunProgress(loop, simulation.monitor, duration, console)
-    with StopOnInterrupt(loop.request_stop), progress:
+    with _teleop(args.teleop, loop, console), StopOnInterrupt(loop.request_stop), progress:
         summary = simulation.complete(duration, args.real_time)
     if recorder is not None:
         summary |= recorder.report()
@@ -168,6 +178,21 @@ def run(args: argparse.Namespace) -> int:
     if plot is not None:
         plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
     return 1 if summary['exit'] == 'failed' else 0
+
+
+def _teleop(
+    text: str | None, loop: ControlLoop, console: Console
+) -> contextlib.AbstractContextManager[object]:
+    """What gives the controllers what somebody does by hand; nothing where it is not asked for."""
+    if not text:
+        return contextlib.nullcontext()
+    from cnoid_control.teleop.embedded import EmbeddedTeleop
+    from cnoid_control.teleop.open_device import open_device
+
+    def tell(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    return EmbeddedTeleop(loop, open_device(text), tell)
 
 
 def _tell_base(config: RunConfig, loop: ControlLoop, console: Console) -> None:
@@ -193,7 +218,7 @@ def _run_world(args: argparse.Namespace) -> int:
     from cnoid_control.simulation import Simulation
 
     given = {**vars(args), 'set': args.changes}
-    for name in ('controller', 'option', 'set', 'hardware', 'log', 'plot'):
+    for name in ('controller', 'option', 'set', 'hardware', 'teleop', 'log', 'plot'):
         if given[name]:
             raise CnoidControlError(
                 f'--{name} is for one robot, and {args.config} describes several'

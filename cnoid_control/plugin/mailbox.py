@@ -175,11 +175,14 @@ class Mailbox(Generic[MessageT]):
         name: name, unique in the controller; the default of the topic.
         kind: class of the messages.
         topic: relative ROS topic that feeds it.
+        message_type: ROS type of the messages there, where there is a choice; what is published
+            where empty.
         validate: the controller's own check of a message, run by who posts it; raises to refuse.
         status: what the controller tells the senders, replaced as a whole; None for nothing.
         taken: told each message that the controller takes; None for nobody.
     """
 
+    message_type: str = ''
     validate: Callable[[MessageT], None] | None = None
     status: Any = None
     taken: Callable[[MessageT], None] | None = None

@@ -61,13 +61,24 @@ COMPOSED = {'actuators': 'controller'}
 SIDES = {
     'left_wheel_names': ['left_track'],
     'right_wheel_names': ['right_track'],
-    'joystick': {
-        'source': 'script',
-        'script': {'all': {'axes': [0.5, 0.5, 0.5, 0.5, 0.5], 'buttons': [5]}},
+    'velocity': {
+        'joystick': {
+            'source': 'script',
+            'script': {'all': {'axes': [0.5, 0.5, 0.5, 0.5, 0.5], 'buttons': [7]}},
+        },
     },
 }
-SPEEDS = {'linear_speed', 'angular_speed', 'linear_acceleration', 'angular_acceleration'}
-DRIVEN = SPEEDS | {'timeout', 'wheel_separation_multiplier'}
+SPEED_NAMES = ('timeout', 'lower', 'upper', 'acceleration', 'full_stick', 'axes', 'enable_button')
+SPEEDS = {f'velocity.{name}' for name in (*SPEED_NAMES, 'script')}
+SPEED_VALUES = {
+    'velocity.lower': [-0.1, 0.0, -0.1],
+    'velocity.upper': [0.1, 0.0, 0.1],
+    'velocity.acceleration': [0.5, 0.0, 0.5],
+    'velocity.full_stick': [0.3, 0.0, 0.3],
+    'velocity.axes': [1, 0, 3],
+    'velocity.script': {'go': {'time': 0.0, 'velocity': [0.3, 0.0, 0.1]}},
+}
+DRIVEN = SPEEDS | {'wheel_separation_multiplier'}
 CASES = {
     'pd': Case(
         'pd',
@@ -91,13 +102,14 @@ CASES = {
         'tank',
         SIDES | {'switches': {'Light': 0}, 'turret': {'joints': ['turret_yaw', 'turret_pitch']}},
         DRIVEN | {'narrow_button', 'wide_button', 'beam_speed', 'turret.speed'},
-        {'linear_acceleration': 0.5, 'angular_acceleration': 0.5},
+        SPEED_VALUES,
     ),
     'differential_drive': Case(
         'differential_drive',
         'crawler',
         SIDES | {'stick_joints': {'joints': ['left_flipper'], 'axes': [4], 'mode': 'position'}},
         DRIVEN | {'stick_joints.speed'},
+        SPEED_VALUES,
     ),
     'car': Case(
         'car',
@@ -106,7 +118,8 @@ CASES = {
             'steering': ['left_steering', 'right_steering'],
             'driven': ['rear_left_wheel', 'rear_right_wheel'],
         },
-        SPEEDS | {'timeout', 'curvature'},
+        SPEEDS | {'curvature'},
+        SPEED_VALUES,
     ),
     'conveyor': Case('conveyor', 'conveyor', {}, {'speed', 'acceleration'}),
     'pick_and_place': Case(
@@ -135,9 +148,9 @@ CASES = {
         },
         {'kp', 'kd', 'kp_of', 'kd_of', 'kp_of.joint1', 'kd_of.joint1'}
         | {'action.scale', 'action.scale_of', 'action.scale_of.joint1', 'action.offset'}
-        | {'action.offset.joint2', 'action.clip', 'velocity.timeout', 'velocity.lower'}
-        | {'velocity.upper', 'velocity.script', 'velocity.script.go.time'}
-        | {'velocity.script.go.velocity'},
+        | {'action.offset.joint2', 'action.clip', 'velocity.script.go.time'}
+        | {'velocity.script.go.velocity'}
+        | SPEEDS,
         {
             'kp_of': {'joint2': 7.0},
             'kd_of': {'joint2': 7.0},
@@ -148,6 +161,9 @@ CASES = {
             'velocity.upper': [0.1, 0.1, 0.1],
             'velocity.script': {'stop': {'time': 0.0, 'velocity': [0.1, 0.0, 0.0]}},
             'velocity.script.go.time': 9.0,
+            'velocity.acceleration': [0.5, 0.5, 0.5],
+            'velocity.full_stick': [0.3, 0.3, 0.3],
+            'velocity.axes': [0, 1, 2],
         },
     ),
     'pendulum': Case('pendulum', 'pendulum', {}, {'kp', 'kd', 'goal'}),

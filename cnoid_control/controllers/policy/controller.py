@@ -17,7 +17,7 @@ from cnoid_control.controllers.policy.metadata_reader import read_metadata
 from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.observation import Observation
 from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters
-from cnoid_control.controllers.policy.velocity_command import VelocityCommand, VelocityParameters
+from cnoid_control.controllers.velocity_command import VelocityCommand, VelocityParameters
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import (
@@ -257,7 +257,7 @@ class PolicyController(SimpleController):
         self._situation.phases = self._gait.phases
         self._make_observation(given)
         low, high = self._ranges()
-        self._command = VelocityCommand(io, given.velocity, low, high)
+        self._command = VelocityCommand(io, given.velocity, 'velocity', low, high)
         self._use(given)
         self._reset()
 
@@ -563,7 +563,8 @@ class PolicyController(SimpleController):
             CnoidControlError: an observation or its action is not finite.
         """
         situation = self._situation
-        values = self.observe(time, self._command.read(time))
+        period = self._ticks * self.io.time_step
+        values = self.observe(time, self._command.read(time, period))
         for name, value in values.items():
             # A network may well make a number of it, and a command.
             if not np.isfinite(value).all():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cnoid_control.body import Link, StateFlag
-from cnoid_control.controllers.vehicles.velocity_input import VelocityInput, VelocityParameters
+from cnoid_control.controllers.vehicles.vehicle_velocity import VehicleVelocityParameters
 from cnoid_control.controllers.vehicles.wheels import WheelDrive, WheelParameters, find_joint
+from cnoid_control.controllers.velocity_command import VelocityCommand
 from cnoid_control.parameters import ParameterError, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
 
@@ -17,7 +18,7 @@ CRAWL = 0.01
 
 
 @dataclass
-class CarParameters(VelocityParameters, WheelParameters):
+class CarParameters(WheelParameters):
     """Options of CarController."""
 
     steering: list[str] = parameter([], 'joints that steer', read_only=True)
@@ -29,6 +30,7 @@ class CarParameters(VelocityParameters, WheelParameters):
     curvature: float = parameter(
         1.0, 'curvature at full stick, and highest curvature', unit='1/m', minimum=0.0
     )
+    velocity: VehicleVelocityParameters = field(default_factory=VehicleVelocityParameters)
     steering_mode: str = parameter(
         'position',
         'what the steering joints are commanded by',
@@ -74,7 +76,7 @@ class CarController(SimpleController):
             io.enable_output(link, mode)
             io.enable_input(link, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
         self._find_axle(options.axle or options.driven, name)
-        self.input = VelocityInput(io, options, name)
+        self.command = VelocityCommand(io, options.velocity, f'{name}.velocity')
         self.curvature = 0.0
         return True
 
@@ -103,18 +105,19 @@ class CarController(SimpleController):
         return False
 
     def update_parameters(self, old: Any, new: Any) -> None:
-        """Follow speeds and gains: control() reads them in every tick."""
+        """Follow speeds; control() reads the others in every tick."""
+        self.command.use(new.velocity)
 
     def control(self) -> bool:
         """One tick of driving and steering."""
         options = self.io.parameters
-        self.input.read(options)
-        speed = self.input.linear
-        stick = self.input.joystick.axis(options.turn_axis)
-        if self.input.by_message:
-            wanted = self.input.angular / speed if abs(speed) > CRAWL else self.curvature
+        command = self.command
+        velocity = command.read(self.io.current_time, self.io.time_step)
+        speed, angular = float(velocity[0]), float(velocity[2])
+        if command.by_sticks:
+            wanted = options.curvature * command.sticks[2]
         else:
-            wanted = options.curvature * stick
+            wanted = angular / speed if abs(speed) > CRAWL else self.curvature
         self.curvature = min(max(wanted, -options.curvature), options.curvature)
         self._steer(options)
         self.wheels.drive(
@@ -135,10 +138,6 @@ class CarController(SimpleController):
             else:
                 link.q_target = goal
 
-    def stop(self) -> None:
-        """Give the joystick back."""
-        self.input.close()
-
     def report(self) -> dict[str, float]:
         """What is steered now."""
-        return {'curvature': self.curvature, 'speed': self.input.linear}
+        return {'curvature': self.curvature, 'speed': float(self.command.velocity[0])}

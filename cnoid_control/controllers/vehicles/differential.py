@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cnoid_control.controllers.vehicles.stick_joints import StickJointParameters, StickJoints
-from cnoid_control.controllers.vehicles.velocity_input import VelocityInput, VelocityParameters
+from cnoid_control.controllers.vehicles.vehicle_velocity import VehicleVelocityParameters
 from cnoid_control.controllers.vehicles.wheels import WheelDrive, WheelParameters
+from cnoid_control.controllers.velocity_command import VelocityCommand
 from cnoid_control.parameters import ParameterError, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
 
 
 @dataclass
-class DifferentialParameters(VelocityParameters, WheelParameters):
+class DifferentialParameters(WheelParameters):
     """Options of a differential drive; lengths and names as diff_drive_controller has them."""
 
     left_wheel_names: list[str] = parameter(
@@ -32,6 +33,7 @@ class DifferentialParameters(VelocityParameters, WheelParameters):
         'how much wider the vehicle acts when it turns: long tracks slip sideways',
         minimum=1e-3,
     )
+    velocity: VehicleVelocityParameters = field(default_factory=VehicleVelocityParameters)
 
 
 class DifferentialDrive:
@@ -111,23 +113,21 @@ class DifferentialDriveController(SimpleController):
         self.base = DifferentialDrive(io, io.parameters, io.controller_name)
         key = f'{io.controller_name}.stick_joints'
         self.stick_joints = StickJoints(io, io.parameters.stick_joints, key)
-        self.input = VelocityInput(io, io.parameters, io.controller_name)
+        key = f'{io.controller_name}.velocity'
+        self.command = VelocityCommand(io, io.parameters.velocity, key)
         return True
 
     def update_parameters(self, old: Any, new: Any) -> None:
-        """Follow speeds and gains: control() reads them in every tick."""
+        """Follow speeds; control() reads the others in every tick."""
+        self.command.use(new.velocity)
 
     def control(self) -> bool:
         """One tick of driving."""
         options = self.io.parameters
-        self.input.read(options)
-        self.base.drive(self.input.linear, self.input.angular, options)
-        self.stick_joints.follow(self.input.joystick, options.stick_joints)
+        linear, _, angular = self.command.read(self.io.current_time, self.io.time_step)
+        self.base.drive(float(linear), float(angular), options)
+        self.stick_joints.follow(self.command.joystick, options.stick_joints)
         return True
-
-    def stop(self) -> None:
-        """Give the joystick back."""
-        self.input.close()
 
     def report(self) -> dict[str, float]:
         """Where the wheels say that the vehicle is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cnoid_control.body import StateFlag
-from cnoid_control.controllers.vehicles.joystick import Joystick
+from cnoid_control.controllers.joystick import Joystick
 from cnoid_control.controllers.vehicles.wheels import find_joint
 from cnoid_control.parameters import ParameterError, parameter
 from cnoid_control.plugin import ControllerIO

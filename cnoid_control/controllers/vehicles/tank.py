@@ -12,7 +12,7 @@ from cnoid_control.controllers.vehicles.differential import (
     DifferentialParameters,
 )
 from cnoid_control.controllers.vehicles.stick_joints import StickJointParameters, StickJoints
-from cnoid_control.controllers.vehicles.velocity_input import VelocityInput
+from cnoid_control.controllers.velocity_command import VelocityCommand
 from cnoid_control.exceptions import choices
 from cnoid_control.parameters import ParameterError, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
@@ -62,19 +62,20 @@ class TankJoystickLightController(SimpleController):
         for switched, _ in self.devices:
             io.enable_output(switched)
         self.switched = dict.fromkeys(io.parameters.switches, 0)
-        self.input = VelocityInput(io, io.parameters, name)
+        self.command = VelocityCommand(io, io.parameters.velocity, f'{name}.velocity')
         self.started = False
         return True
 
     def update_parameters(self, old: Any, new: Any) -> None:
-        """Follow speeds, gains and beams: control() reads them in every tick."""
+        """Follow speeds; control() reads the others in every tick."""
+        self.command.use(new.velocity)
 
     def control(self) -> bool:
         """One tick of driving, aiming and switching."""
         options = self.io.parameters
-        self.input.read(options)
-        self.base.drive(self.input.linear, self.input.angular, options)
-        self.turret.follow(self.input.joystick, options.turret)
+        linear, _, angular = self.command.read(self.io.current_time, self.io.time_step)
+        self.base.drive(float(linear), float(angular), options)
+        self.turret.follow(self.command.joystick, options.turret)
         for device, name in self.devices:
             if self._switch(device, name) | self._set_beam(device):
                 # Without this the robot's device stays as it is.
@@ -87,7 +88,7 @@ class TankJoystickLightController(SimpleController):
         if not self.started:
             device.on = True
             return True
-        if not self.input.joystick.was_pressed(self.io.parameters.switches[name]):
+        if not self.command.joystick.was_pressed(self.io.parameters.switches[name]):
             return False
         device.on = not device.on
         self.switched[name] += 1
@@ -95,17 +96,13 @@ class TankJoystickLightController(SimpleController):
 
     def _set_beam(self, device: Device) -> bool:
         """Narrow or widen a beam; whether it was changed."""
-        options, joystick = self.io.parameters, self.input.joystick
+        options, joystick = self.io.parameters, self.command.joystick
         change = options.beam_speed * self.io.time_step
         change *= joystick.is_down(options.wide_button) - joystick.is_down(options.narrow_button)
         if not change or not isinstance(device, SpotLight):
             return False
         device.beam_width = min(max(device.beam_width + change, 0.1), device.cut_off_angle)
         return True
-
-    def stop(self) -> None:
-        """Give the joystick back."""
-        self.input.close()
 
     def report(self) -> dict[str, float]:
         """Odometry, and how often each device was switched."""

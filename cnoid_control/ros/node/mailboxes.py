@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,6 +28,8 @@ from cnoid_control.ros.message_types import message_class
 from cnoid_control.ros.node.trajectory_action import TrajectoryInterface
 
 DEPTH = 10
+# Time between two looks at what is published where there is a choice [s].
+LOOK_PERIOD = 0.5
 
 
 class MailboxBridge:
@@ -34,17 +37,18 @@ class MailboxBridge:
 
     `open` and `close` may be called from any thread.
 
-    A number arrives as std_msgs/Float64, a twist as geometry_msgs/TwistStamped, a pose as
-    geometry_msgs/PoseStamped, joint values as sensor_msgs/JointState, a joystick as
-    sensor_msgs/Joy, a trajectory as trajectory_msgs/JointTrajectory, a trigger as a call of
-    std_srvs/Trigger; goals to be followed as joint_trajectory_controller takes them. Mailboxes of
-    other kinds are left to others.
+    A number arrives as std_msgs/Float64, a twist as geometry_msgs/TwistStamped or, where that is
+    what is published, geometry_msgs/Twist, a pose as geometry_msgs/PoseStamped, joint values as
+    sensor_msgs/JointState, a joystick as sensor_msgs/Joy, a trajectory as
+    trajectory_msgs/JointTrajectory, a trigger as a call of std_srvs/Trigger; goals to be followed
+    as joint_trajectory_controller takes them. Mailboxes of other kinds are left to others.
     """
 
     def __init__(self, node: Node) -> None:
         """Bridge nothing yet."""
         self._node = node
-        self._subscriptions: list[Any] = []
+        self._topics: list[MailboxTopic] = []
+        self._look: Any = None
         self._services: list[Any] = []
         self._trajectories: list[TrajectoryInterface] = []
         self._lock = threading.RLock()
@@ -70,33 +74,30 @@ class MailboxBridge:
         elif mailbox.kind is FollowTrajectory:
             self._trajectories.append(TrajectoryInterface(self._node, mailbox))
         elif mailbox.kind in CONVERTERS:
-            self._subscribe(mailbox)
+            topic = MailboxTopic(self._node, mailbox)
+            self._topics.append(topic)
+            if topic.has_choice and self._look is None:
+                self._look = self._node.create_timer(LOOK_PERIOD, self._follow)
+
+    def _follow(self) -> None:
+        """Hear what is published, where there is a choice; in the node's executor."""
+        with self._lock:
+            for topic in self._topics:
+                topic.follow()
 
     def close(self) -> None:
         """Bridge nothing any more."""
         with self._lock:
-            for subscription in self._subscriptions:
-                self._node.destroy_subscription(subscription)
+            if self._look is not None:
+                self._node.destroy_timer(self._look)
+                self._look = None
+            for topic in self._topics:
+                topic.close()
             for service in self._services:
                 self._node.destroy_service(service)
             for interface in self._trajectories:
                 interface.destroy()
-            self._subscriptions, self._services, self._trajectories = [], [], []
-
-    def _subscribe(self, mailbox: Mailbox[Any]) -> None:
-        type_name, convert = CONVERTERS[mailbox.kind]
-
-        def receive(message: Any) -> None:
-            try:
-                mailbox.post(convert(message))
-            except (CnoidControlError, ValueError) as error:
-                self._node.get_logger().warning(
-                    f'{mailbox.topic}: {error}', throttle_duration_sec=1.0
-                )
-
-        self._subscriptions.append(
-            self._node.create_subscription(message_class(type_name), mailbox.topic, receive, DEPTH)
-        )
+            self._topics, self._services, self._trajectories = [], [], []
 
     def _serve(self, mailbox: Mailbox[Any]) -> None:
         from std_srvs.srv import Trigger as TriggerService
@@ -110,6 +111,75 @@ class MailboxBridge:
             return response
 
         self._services.append(self._node.create_service(TriggerService, mailbox.topic, answer))
+
+
+class MailboxTopic:
+    """The subscription that feeds a mailbox.
+
+    Where messages of several types can say the same, it takes the type that is published: a topic
+    has one type in a process, so that the subscription is made anew for another one.
+    """
+
+    def __init__(self, node: Node, mailbox: Mailbox[Any]) -> None:
+        """Subscribe.
+
+        Raises:
+            ValueError: the mailbox asks for a type that cannot feed it.
+        """
+        self._node = node
+        self._mailbox = mailbox
+        self._converters = CONVERTERS[mailbox.kind]
+        wanted = mailbox.message_type
+        if wanted and wanted not in self._converters:
+            raise ValueError(f'{wanted} is none of {", ".join(self._converters)}')
+        self.has_choice = not wanted and len(self._converters) > 1
+        self._subscription: Any = None
+        self._subscribe(wanted or next(iter(self._converters)))
+
+    def _subscribe(self, type_name: str) -> None:
+        self.close()
+        self._type, convert, mailbox = type_name, self._converters[type_name], self._mailbox
+
+        def receive(message: Any) -> None:
+            try:
+                mailbox.post(convert(message))
+            except (CnoidControlError, ValueError) as error:
+                self._node.get_logger().warning(
+                    f'{mailbox.topic}: {error}', throttle_duration_sec=1.0
+                )
+
+        self._subscription = self._node.create_subscription(
+            message_class(type_name), mailbox.topic, receive, DEPTH
+        )
+
+    def follow(self) -> None:
+        """Take the type that is published, where that is another one."""
+        if not self.has_choice:
+            return
+        topic, logger = self._mailbox.topic, self._node.get_logger()
+        found = {info.topic_type for info in self._node.get_publishers_info_by_topic(topic)}
+        usable = [name for name in self._converters if name in found]
+        if not usable:
+            if found:
+                logger.warning(
+                    f'{topic}: {", ".join(sorted(found))} is published, which is none of '
+                    f'{", ".join(self._converters)}',
+                    throttle_duration_sec=10.0,
+                )
+        elif self._type not in usable:
+            logger.info(f'{topic}: {usable[0]} is published, and taken')
+            self._subscribe(usable[0])
+        elif len(usable) > 1:
+            logger.warning(
+                f'{topic}: {" and ".join(usable)} are published; only {self._type} is taken',
+                throttle_duration_sec=10.0,
+            )
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = None
 
 
 def _seconds(stamp: Any) -> float:
@@ -130,12 +200,15 @@ def _value(message: Any) -> Message:
     return Value(value=float(_finite(np.array(message.data), 'value')))
 
 
-def _twist(message: Any) -> Message:
-    return Twist(
+def _twist(message: Any) -> Twist:
+    return Twist(linear=_vector(message.linear), angular=_vector(message.angular))
+
+
+def _twist_stamped(message: Any) -> Message:
+    return dataclasses.replace(
+        _twist(message.twist),
         stamp=_seconds(message.header.stamp),
         frame=message.header.frame_id,
-        linear=_vector(message.twist.linear),
-        angular=_vector(message.twist.angular),
     )
 
 
@@ -195,11 +268,15 @@ def _trajectory(message: Any) -> Message:
     )
 
 
-CONVERTERS: dict[type, tuple[str, Callable[[Any], Message]]] = {
-    Value: ('std_msgs/msg/Float64', _value),
-    Twist: ('geometry_msgs/msg/TwistStamped', _twist),
-    Pose: ('geometry_msgs/msg/PoseStamped', _pose),
-    JointValues: ('sensor_msgs/msg/JointState', _joint_values),
-    Joy: ('sensor_msgs/msg/Joy', _joy),
-    JointTrajectory: ('trajectory_msgs/msg/JointTrajectory', _trajectory),
+# By kind of mailbox: the types of message that can feed it, the one that is expected first.
+CONVERTERS: dict[type, dict[str, Callable[[Any], Message]]] = {
+    Value: {'std_msgs/msg/Float64': _value},
+    Twist: {
+        'geometry_msgs/msg/TwistStamped': _twist_stamped,
+        'geometry_msgs/msg/Twist': _twist,
+    },
+    Pose: {'geometry_msgs/msg/PoseStamped': _pose},
+    JointValues: {'sensor_msgs/msg/JointState': _joint_values},
+    Joy: {'sensor_msgs/msg/Joy': _joy},
+    JointTrajectory: {'trajectory_msgs/msg/JointTrajectory': _trajectory},
 }

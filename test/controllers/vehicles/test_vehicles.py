@@ -64,7 +64,7 @@ def test_tank_stops_when_the_joystick_falls_silent() -> None:
     """A message drives it, its buttons switch and narrow the beam; then it comes to rest."""
     loop = open_loop(
         'tank',
-        tank_joystick_light__joystick__source='messages',
+        tank_joystick_light__velocity__joystick__source='messages',
         hardware__mujoco__camera_renderer='rays',
     )
     body = loop.hardware.body
@@ -72,7 +72,7 @@ def test_tank_stops_when_the_joystick_falls_silent() -> None:
     assert light is not None
     run_for(loop, 0.1)
     for _ in range(10):
-        post(loop, 'joy', Joy(axes=np.array([0.0, 1.0]), buttons=(0, 1, 0, 0, 1)))
+        post(loop, 'joy', Joy(axes=np.array([0.0, 1.0]), buttons=(0, 1, 0, 0, 0, 0, 1)))
         run_for(loop, 0.1)
     assert body.root_link.v[0] == pytest.approx(0.5, rel=0.02)
     assert (camera.on, light.on) == (False, True)
@@ -122,17 +122,17 @@ def test_car_goes_round_a_circle(mode: str) -> None:
 
 def test_twists_that_are_not_finite_are_refused() -> None:
     """Whoever sends one is told; the vehicle goes on with what it was told before."""
-    loop = open_loop('car', car__joystick__source='messages')
+    loop = open_loop('car', car__velocity__joystick__source='messages')
     with pytest.raises(ParameterError, match=r'cmd_vel: .*finite values expected'):
         post(loop, 'cmd_vel', Twist(linear=np.array([np.nan, 0.0, 0.0])))
     run_for(loop, 0.1)
-    assert main_controller(loop).input.linear == 0.0
+    assert main_controller(loop).command.velocity[0] == 0.0
     loop.close()
 
 
 def test_car_rolls_about_one_point() -> None:
     """The axes of both steered wheels meet on the line of the rear axle."""
-    loop = open_loop('car', car__joystick__source='messages')
+    loop = open_loop('car', car__velocity__joystick__source='messages')
     controller = main_controller(loop)
     assert isinstance(controller, CarController)
     for _ in range(8):

@@ -16,10 +16,10 @@ from std_msgs.msg import Float64MultiArray
 # A busy machine is no hazard here: what is late is waited for.
 PATIENT = ['-p', 'watchdog.control_timeout:=5.0', '-p', 'watchdog.subscriber_timeout:=30.0']
 PATIENT += ['-p', 'watchdog.state_timeout:=10.0', '-p', 'watchdog.device_timeout:=10.0']
-SOURCE = ['-p', 'tank_joystick_light.joystick.source:=messages']
+SOURCE = ['-p', 'tank_joystick_light.velocity.joystick.source:=messages']
 LOCK_STEP = ['-p', 'hardware.ros2_control.lock_step:=true']
 # A clock of its own would end the messages before a slow machine has driven anywhere.
-SLOW = ['-p', 'tank_joystick_light.joystick.timeout:=3.0', '-p', 'realtime_priority:=0']
+SLOW = ['-p', 'tank_joystick_light.velocity.joystick.timeout:=3.0', '-p', 'realtime_priority:=0']
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 

@@ -1,18 +1,19 @@
-"""A joystick for controllers: messages, a script, a keyboard or a gamepad of this computer."""
+"""A joystick for controllers: messages, or a script."""
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from cnoid_control.parameters import FileName, ParameterError, parameter
+from cnoid_control.parameters import ParameterError, parameter
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Joy
 
-SOURCES = ('messages', 'script', 'keyboard', 'gamepad')
+SOURCES = ('messages', 'script')
+# Button that must be held while a robot is moved by hand: left, on the shoulder of most gamepads.
+ENABLE_BUTTON = 4
 
 
 @dataclass
@@ -36,15 +37,13 @@ class JoystickParameters:
 
     source: str = parameter(
         'messages',
-        'messages: the topic; script: the stages below; keyboard: of the terminal; gamepad: of '
-        'this computer. A message takes over from any of them',
+        'messages: the topic; script: the stages below, until a message comes',
         choices=SOURCES,
         read_only=True,
     )
     topic: str = parameter('joy', 'ROS topic of the messages (sensor_msgs/Joy)', read_only=True)
-    device: FileName = parameter('/dev/input/js0', 'file of the gamepad', read_only=True)
     timeout: float = parameter(
-        0.5, 'time for which a message or a key counts', unit='s', minimum=0.0, read_only=True
+        0.5, 'time for which a message counts', unit='s', minimum=0.0, read_only=True
     )
     dead_zone: float = parameter(
         0.15,
@@ -69,30 +68,7 @@ class SticksAndButtons:
 RELEASED = SticksAndButtons()
 
 
-class JoystickSource(abc.ABC):
-    """Something that knows how sticks and buttons stand."""
-
-    @abc.abstractmethod
-    def read(self, time: float) -> SticksAndButtons:
-        """Sticks and buttons at a time of the run [s]; never waits."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Give back what was opened."""
-
-
-class Released(JoystickSource):
-    """Nobody touches the joystick."""
-
-    def read(self, time: float) -> SticksAndButtons:
-        """Everything at rest."""
-        return RELEASED
-
-    def close(self) -> None:
-        """There is nothing to give back."""
-
-
-class Script(JoystickSource):
+class Script:
     """Stages one after the other."""
 
     def __init__(self, stages: dict[str, ScriptStage], key: str) -> None:
@@ -123,22 +99,20 @@ class Script(JoystickSource):
         begun = [state for at, state in self._stages if at <= time + 1e-9]
         return begun[-1] if begun else RELEASED
 
-    def close(self) -> None:
-        """There is nothing to give back."""
-
 
 class Joystick:
     """Sticks and buttons, refreshed once a tick.
 
-    A message that comes through the mailbox takes over from the source for good; sticks and
+    A message that comes through the mailbox `joy` takes over from the script for good; sticks and
     buttons are released when no message has come for the time-out.
 
     Attributes:
         state: how sticks and buttons stand in this tick.
+        has_come: whether there ever was a message.
     """
 
     def __init__(self, io: ControllerIO, parameters: JoystickParameters, key: str) -> None:
-        """Open the source.
+        """Open the mailbox, and read the script.
 
         Args:
             io: the controller's io, in initialize().
@@ -146,33 +120,37 @@ class Joystick:
             key: key of the options, for messages.
 
         Raises:
-            ParameterError: the source cannot be used; the message says why.
+            ParameterError: the script cannot be used; the message says why.
         """
-        self._io = io
         self._parameters = parameters
         self._messages = io.mailbox('joy', Joy, parameters.topic)
         self._valid_until = float('-inf')
-        self._source = _open_source(parameters, key)
+        is_script = parameters.source == 'script'
+        self._script = Script(parameters.script, f'{key}.script') if is_script else None
         self._before: frozenset[int] = frozenset()
+        self.has_come = False
         self.state = RELEASED
 
-    def read(self) -> None:
-        """Refresh sticks and buttons; called once at the start of a tick."""
-        time = self._io.current_time
+    def read(self, time: float) -> None:
+        """Refresh sticks and buttons; called once at the start of a tick.
+
+        Args:
+            time: time of the run [s].
+        """
         self._before = self.state.buttons
         message = self._messages.take_latest()
         if message is not None:
-            self._source.close()
-            self._source = Released()
+            self.has_come = True
             pressed = frozenset(i for i, button in enumerate(message.buttons) if button)
             self.state = SticksAndButtons(np.clip(message.axes, -1.0, 1.0), pressed)
             self._valid_until = time + self._parameters.timeout
         elif time > self._valid_until:
-            self.state = self._source.read(time)
+            by_script = self._script is not None and not self.has_come
+            self.state = self._script.read(time) if by_script and self._script else RELEASED
 
     def axis(self, index: int) -> float:
         """Position of a stick in [-1, 1]; 0 in the dead zone and for a stick that is not there."""
-        position = float(self.state.axes[index]) if index < len(self.state.axes) else 0.0
+        position = float(self.state.axes[index]) if 0 <= index < len(self.state.axes) else 0.0
         return position if abs(position) >= self._parameters.dead_zone else 0.0
 
     def is_down(self, button: int) -> bool:
@@ -182,26 +160,3 @@ class Joystick:
     def was_pressed(self, button: int) -> bool:
         """Whether a button went down in this tick."""
         return button in self.state.buttons and button not in self._before
-
-    def close(self) -> None:
-        """Give back the keyboard or the gamepad."""
-        self._source.close()
-
-
-def _open_source(parameters: JoystickParameters, key: str) -> JoystickSource:
-    if parameters.source == 'script':
-        return Script(parameters.script, f'{key}.script')
-    try:
-        if parameters.source == 'keyboard':
-            from cnoid_control.controllers.vehicles.keyboard import Keyboard
-
-            return Keyboard(parameters.timeout)
-        if parameters.source == 'gamepad':
-            from cnoid_control.controllers.vehicles.gamepad import Gamepad
-
-            return Gamepad(parameters.device)
-    except OSError as error:
-        raise ParameterError(
-            f'{key}.source', f'the {parameters.source} cannot be read: {error}'
-        ) from error
-    return Released()
