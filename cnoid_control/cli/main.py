@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from cnoid_control.cli.bench_command import BENCH
+from cnoid_control.cli.check_command import CHECK
 from cnoid_control.cli.convert_command import CONVERT
 from cnoid_control.cli.faults_command import FAULTS
 from cnoid_control.cli.get_command import GET
@@ -20,7 +21,9 @@ from cnoid_control.cli.show_command import SHOW
 from cnoid_control.cli.teleop_command import TELEOP
 from cnoid_control.exceptions import CnoidControlError
 
-COMMANDS = (RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, TELEOP, BENCH, FAULTS)
+COMMANDS = (
+    RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, TELEOP, CHECK, BENCH, FAULTS
+)  # fmt: skip
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130

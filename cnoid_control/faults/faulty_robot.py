@@ -40,6 +40,7 @@ class RestartableManager:
         controllers: SimulatedControllers,
         call: Callable[[Callable[[], Any]], Future[Any]],
         activated: Callable[[Sequence[str]], None],
+        rate: float,
     ) -> None:
         """Join the robot's domain.
 
@@ -48,7 +49,9 @@ class RestartableManager:
             controllers: the controllers.
             call: runs a function in the simulation's thread.
             activated: told the names of the controllers that were activated.
+            rate: rate of the controllers [Hz].
         """
+        self._rate = rate
         self.server: ControllerServer | None = None
         self._robot = robot
         self._controllers = controllers
@@ -70,7 +73,9 @@ class RestartableManager:
             enable_rosout=False,
             start_parameter_services=False,
         )
-        self.server = ControllerServer(host, self._controllers, self._call, self._activated)
+        self.server = ControllerServer(
+            host, self._controllers, self._call, self._activated, self._rate
+        )
         executor = SingleThreadedExecutor(context=context)
         nodes = [host, *self.server.nodes, *(controller_node(host, c) for c in self._controllers)]
         for node in nodes:
@@ -216,7 +221,11 @@ class FaultyRobot(mujoco_node.MujocoNode):
 
     def _serve_controllers(self) -> None:
         self._manager = RestartableManager(
-            self, self.controllers, self.loop.call, self._forget_commands
+            self,
+            self.controllers,
+            self.loop.call,
+            self._forget_commands,
+            1.0 / self.hardware.time_step,
         )
         self._server = self._manager.server
 

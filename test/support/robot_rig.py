@@ -22,6 +22,7 @@ from cnoid_control.parameters import parse_parameters
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
+from cnoid_control.ros.sim.controllers import FORWARD_TYPE
 
 DT = 0.002
 QOS = QoSProfile(depth=10)
@@ -157,8 +158,8 @@ def effort_request(body, mode=StateFlag.JOINT_EFFORT, inputs=StateFlag.JOINT_DIS
 class ManagerNode:
     """controller_manager and its controllers, as far as an outsider sees them."""
 
-    def __init__(self, rig, controllers, claims=None):
-        """Serve `controllers`: name to (state, joints, interface)."""
+    def __init__(self, rig, controllers, **parameters):
+        """Serve `controllers`: name to (state, joints, interface); `parameters` are its own."""
         from controller_manager_msgs.msg import ControllerState
         from controller_manager_msgs.srv import ListControllers, SwitchController
         from rcl_interfaces.srv import GetParameters
@@ -174,6 +175,7 @@ class ManagerNode:
                     ControllerState(
                         name=name,
                         state=state,
+                        type=FORWARD_TYPE if interface else '',
                         claimed_interfaces=interfaces if state == 'active' else [],
                         required_command_interfaces=interfaces,
                     )
@@ -195,11 +197,19 @@ class ManagerNode:
         prefix = 'controller_manager'
         node.create_service(ListControllers, f'{prefix}/list_controllers', list_controllers)
         node.create_service(SwitchController, f'{prefix}/switch_controller', switch)
-        for name, (_, joints, _) in controllers.items():
+        served = {
+            name: {'joints': list(joints), 'interface_name': interface}
+            for name, (_, joints, interface) in controllers.items()
+        }
+        if parameters:
+            served[prefix] = parameters
+        for name, values in served.items():
+            known = {
+                key: Parameter(key, value=value).to_parameter_msg().value
+                for key, value in values.items()
+            }
 
-            def get_parameters(request, response, joints=joints):
-                value = Parameter('joints', value=list(joints)).to_parameter_msg().value
-                known = {'joints': value}
+            def get_parameters(request, response, known=known):
                 response.values = [known.get(key, ParameterValue()) for key in request.names]
                 return response
 

@@ -41,6 +41,7 @@ class ControllerServer:
         controllers: SimulatedControllers,
         call: Callable[[Callable[[], Any]], Future[Any]],
         activated: Callable[[Sequence[str]], None],
+        rate: float,
     ) -> None:
         """Advertise everything.
 
@@ -49,23 +50,32 @@ class ControllerServer:
             controllers: the controllers.
             call: runs a function in the simulation's thread.
             activated: told, in that thread, the names of the controllers that were activated.
+            rate: rate of the controllers [Hz].
 
         Raises:
             ImportError: controller_manager_msgs is not installed.
         """
         from controller_manager_msgs.msg import ControllerManagerActivity
-        from controller_manager_msgs.srv import ListControllers, SwitchController
+        from controller_manager_msgs.srv import (
+            ListControllers,
+            ListHardwareInterfaces,
+            SwitchController,
+        )
 
         self._controllers = controllers
         self._call = call
         self._activated = activated
         self._manager = companion_node(node, MANAGER)
+        self._manager.declare_parameter('update_rate', round(rate))
         self.nodes = [self._manager]
         self._activity = self._manager.create_publisher(
             ControllerManagerActivity, '~/activity', LATCHED
         )
         self._manager.create_service(ListControllers, '~/list_controllers', self._list)
         self._manager.create_service(SwitchController, '~/switch_controller', self._switch)
+        self._manager.create_service(
+            ListHardwareInterfaces, '~/list_hardware_interfaces', self._list_interfaces
+        )
         self.publish_activity()
 
     def publish_activity(self) -> None:
@@ -93,6 +103,27 @@ class ControllerServer:
                 required_state_interfaces=list(controller.state_interfaces),
             )
             for controller in self._controllers
+        ]
+        return response
+
+    def _list_interfaces(self, request: Any, response: Any) -> Any:
+        from controller_manager_msgs.msg import HardwareInterface
+
+        claimed = {
+            name for one in self._controllers if one.active for name in one.command_interfaces
+        }
+        commands = dict.fromkeys(
+            name for one in self._controllers for name in one.command_interfaces
+        )
+        states = dict.fromkeys(name for one in self._controllers for name in one.state_interfaces)
+        response.command_interfaces = [
+            HardwareInterface(
+                name=name, data_type='double', is_available=True, is_claimed=name in claimed
+            )
+            for name in commands
+        ]
+        response.state_interfaces = [
+            HardwareInterface(name=name, data_type='double', is_available=True) for name in states
         ]
         return response
 

@@ -208,7 +208,11 @@ class MujocoNode(Node):
         self.companions = [controller_node(self, controller) for controller in self.controllers]
         try:
             self._server = ControllerServer(
-                self, self.controllers, self.loop.call, self._forget_commands
+                self,
+                self.controllers,
+                self.loop.call,
+                self._forget_commands,
+                1.0 / self.hardware.time_step,
             )
             self.companions += self._server.nodes
         except ImportError as error:

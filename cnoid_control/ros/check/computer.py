@@ -1,0 +1,70 @@
+"""What this machine gives a controller: middleware, scheduling, memory."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+
+from cnoid_control.ros.check.survey import Computer
+from cnoid_control.ros.transport import (
+    FAST_DDS,
+    LOCALHOST_ONLY,
+    PROFILES,
+    RANGE,
+    TRANSPORTS,
+)
+
+HIGHEST_PRIORITY = 99
+
+
+def look_at_computer() -> Computer:
+    """This machine, as the environment and the kernel describe it."""
+    from rclpy.utilities import get_rmw_implementation_identifier
+
+    given = os.environ
+    middleware = get_rmw_implementation_identifier()
+    discovery = given.get(RANGE) or 'SUBNET'
+    profile = next((given[name] for name in PROFILES if given.get(name)), '')
+    if given.get(LOCALHOST_ONLY) == '1' or profile.endswith('loopback.xml'):
+        discovery = 'LOCALHOST'
+    transport = 'its own choice'
+    if middleware.startswith(FAST_DDS):
+        transport = given.get(TRANSPORTS) or ('profile ' + profile if profile else 'default')
+    return Computer(
+        domain=int(given.get('ROS_DOMAIN_ID') or 0),
+        middleware=middleware,
+        discovery=discovery,
+        transport=transport,
+        cores=len(os.sched_getaffinity(0)),
+        kernel=_kernel(),
+        realtime_priority=_realtime_priority(),
+        locked_memory=_soft_limit(resource.RLIMIT_MEMLOCK),
+    )
+
+
+def _kernel() -> str:
+    version = platform.version()
+    return f'{platform.release()}{" PREEMPT_RT" if "PREEMPT_RT" in version else ""}'
+
+
+def _realtime_priority() -> int:
+    """Highest priority that may be asked for: by the limit, or any with the right to."""
+    limit = _soft_limit(resource.RLIMIT_RTPRIO)
+    return HIGHEST_PRIORITY if limit < 0 or _may_change_scheduling() else limit
+
+
+def _may_change_scheduling() -> bool:
+    """Whether this thread gets first-in-first-out scheduling; it is given back at once."""
+    policy, before = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HIGHEST_PRIORITY))
+    except OSError:
+        return False
+    os.sched_setscheduler(0, policy, before)
+    return True
+
+
+def _soft_limit(kind: int) -> int:
+    soft, _ = resource.getrlimit(kind)
+    return -1 if soft == resource.RLIM_INFINITY else soft
