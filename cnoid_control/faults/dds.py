@@ -182,6 +182,7 @@ def _reaction(fault: DdsFault, rig: DdsRig, injected: float) -> tuple[float | No
 
 
 SHIPPED = WatchdogParameters()
+PERIOD = 1e-3
 HANGS = 'time limit'
 # Time in which a controller_manager that is back has all its states sent [s].
 SETTLING_TIME = 0.5
@@ -316,7 +317,7 @@ DDS_FAULTS = (
         _deactivate('joint_state_broadcaster'),
         'no joint states',
         stands=False,
-        threshold=SHIPPED.state_timeout,
+        threshold=SHIPPED.state_limit(PERIOD),
         missed=STATES,
     ),
     DdsFault(
@@ -324,7 +325,7 @@ DDS_FAULTS = (
         _corrupt('slow'),
         'no joint states',
         stands=False,
-        threshold=SHIPPED.state_timeout,
+        threshold=SHIPPED.state_limit(PERIOD),
         missed=STATES,
     ),
     DdsFault('joint_states jump in time', _corrupt('jump'), 'jumped', told_by=STATES),
@@ -344,14 +345,14 @@ DDS_FAULTS = (
         'IMU stops',
         _deactivate('imu_sensor_broadcaster'),
         'WaistIMU',
-        threshold=SHIPPED.device_timeout,
+        threshold=SHIPPED.device_limit('', PERIOD),
         missed='WaistIMU',
     ),
     DdsFault(
         'force sensors stop',
         _deactivate('left_ankle_broadcaster', 'right_ankle_broadcaster'),
         'AnkleForceSensor',
-        threshold=SHIPPED.device_timeout,
+        threshold=SHIPPED.device_limit('', PERIOD),
         missed='LeftAnkleForceSensor',
     ),
     DdsFault('controller raises', _break('raise'), 'told to raise'),
@@ -359,19 +360,19 @@ DDS_FAULTS = (
         'controller hangs for 50 ms',
         _break('hang_50_ms'),
         HANGS,
-        threshold=SHIPPED.control_limit(False),
+        threshold=SHIPPED.control_limit(False, PERIOD),
     ),
     DdsFault(
         'controller hangs for ever',
         _break('hang_for_ever'),
         HANGS,
-        threshold=SHIPPED.control_limit(False),
+        threshold=SHIPPED.control_limit(False, PERIOD),
     ),
     DdsFault(
         'controller loops for ever',
         _break('loop_for_ever'),
         HANGS,
-        threshold=SHIPPED.control_limit(False),
+        threshold=SHIPPED.control_limit(False, PERIOD),
     ),
     DdsFault('controller returns NaN', _break('nan'), 'implausible', is_replaced=True),
     DdsFault('controller writes 10^9', _break('huge'), 'implausible', is_replaced=True),
@@ -399,7 +400,7 @@ DDS_FAULTS = (
         _restart_manager,
         'no joint states',
         stands=False,
-        threshold=SHIPPED.state_timeout,
+        threshold=SHIPPED.state_limit(PERIOD),
         missed=STATES,
     ),
     DdsFault(
@@ -407,7 +408,7 @@ DDS_FAULTS = (
         _kill_robot,
         'no joint states',
         stands=False,
-        threshold=SHIPPED.state_timeout,
+        threshold=SHIPPED.state_limit(PERIOD),
         missed=STATES,
     ),
     DdsFault('log disk full', _nothing, expect='goes on', closed_stdout=True),

@@ -208,11 +208,13 @@ def _swap_storm(testbed: EmbeddedTestbed) -> None:
 
 
 def _state_age(testbed: EmbeddedTestbed) -> float:
-    return testbed.loop.watchdog.parameters.state_timeout
+    loop = testbed.loop
+    return loop.watchdog.parameters.state_limit(loop.hardware.time_step)
 
 
 def _device_age(testbed: EmbeddedTestbed) -> float:
-    return testbed.loop.watchdog.parameters.device_timeout
+    loop = testbed.loop
+    return loop.watchdog.parameters.device_limit('', loop.hardware.time_step)
 
 
 def _control_time(testbed: EmbeddedTestbed) -> float:

@@ -55,6 +55,9 @@ class StateWatch(Protocol):
     def state_stamped(self, stamp: float) -> None:
         """Tell the time of a new state by the clock that stamps it [s]."""
 
+    def rate_found(self, problem: str) -> None:
+        """Say what is wrong with the rate of the joint states; nothing where it is empty."""
+
     def publishers_found(self, topic: str, count: int) -> None:
         """Say how many nodes publish the joint states."""
 

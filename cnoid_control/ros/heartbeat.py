@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.joint_state import JointStateDecoder, find_layout
-from cnoid_control.parameters import parse_parameters
+from cnoid_control.parameters import not_allowed, parse_parameters
 from cnoid_control.ros.exceptions import (
     MissingInterfaces,
     ServiceUnavailable,
@@ -39,7 +40,7 @@ from cnoid_control.ros.robot.parameters import (
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.ros.transport import avoid_shared_memory
-from cnoid_control.runtime.config import PRIORITY, HeartbeatParameters
+from cnoid_control.runtime.config import DEFAULT_RATE, PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
 from cnoid_control.runtime.safety.safe_command import final_values
 
@@ -410,6 +411,10 @@ def main(args: Sequence[str] | None = None) -> int:
         parameters = parse_parameters(
             HeartbeatParameters, values.get('heartbeat', {}), 'heartbeat'
         )
+        rate = values.get('rate', DEFAULT_RATE)
+        if not isinstance(rate, (int, float)) or not rate > 0.0:
+            raise not_allowed('rate', rate, 'it must be a positive number')
+        parameters = replace(parameters, timeout=parameters.limit(1.0 / rate))
         robot = parse_parameters(
             Ros2ControlParameters,
             values.get('hardware', {}).get('ros2_control', {}),

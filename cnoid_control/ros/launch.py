@@ -42,8 +42,6 @@ HARDWARE = ('mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real')
 SIMULATED = ('mujoco', 'gazebo', 'mujoco_ros2_control')
 # A simulated robot may be slow, but it is never gone for long [s].
 SIMULATED_TIMEOUT = 1.0
-# A node of a low rate is silent between its ticks.
-SILENT_TICKS = 3.5
 
 
 class Bringup:
@@ -134,7 +132,7 @@ class Bringup:
             return []
         changes: dict[str, Any] = {}
         if 'timeout' not in self.config.values.get('heartbeat', {}):
-            timeout = max(HeartbeatParameters().timeout, SILENT_TICKS / self.rate)
+            timeout = HeartbeatParameters().limit(1.0 / self.rate)
             if self.hardware not in ('real', 'mock'):
                 # The node is silent while a simulation waits or is late.
                 timeout = max(timeout, 3.0 if self.hardware == 'topic' else SIMULATED_TIMEOUT)

@@ -156,6 +156,7 @@ class CallbackSubscription:
         self._subscription = _subscribe(node, kind, topic, self._receive, qos)
 
     def _receive(self, data: bytes) -> None:
+        self.lost += len(self._messages) == self._messages.maxlen
         self._messages.append(data)
         self._event.set()
 

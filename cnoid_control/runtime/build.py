@@ -229,6 +229,13 @@ def wire_loop(
     told = reports or LoopReports(host.os)
     limiter = CommandLimiter(body, limits or LimitsParameters(), dt)
     clock = (lambda: hardware.time) if hardware.is_simulated else time.monotonic
+    held = SafeState(
+        body,
+        given,
+        dt,
+        told.safe_state or (lambda why: print(_tell_safe_state(held, why), file=host.os)),
+        (limiter.limits.u_lower, limiter.limits.u_upper),
+    )
     return ControlLoop(
         hardware,
         host,
@@ -237,13 +244,7 @@ def wire_loop(
             told.trip or (lambda trip: print(f'warning: {trip.message}', file=host.os)),
             clock,
         ),
-        SafeState(
-            body,
-            given,
-            dt,
-            told.safe_state or (lambda why: print(f'error: safe state: {why}', file=host.os)),
-            (limiter.limits.u_lower, limiter.limits.u_upper),
-        ),
+        held,
         limiter,
         on_fault=on_fault or ('fail' if hardware.is_simulated else 'hold'),
         fallback=(
@@ -256,3 +257,8 @@ def wire_loop(
         active_control_only=active_control_only,
         watches_subscribers=watches_subscribers,
     )
+
+
+def _tell_safe_state(safe_state: SafeState, reason: str) -> str:
+    level = '' if safe_state.is_expected else 'error: '
+    return f'{level}safe state: {reason}'

@@ -26,12 +26,16 @@ from cnoid_control.plugin.joint_values import JointPosture
 from cnoid_control.plugin.registry import controller_names, instance_name
 from cnoid_control.runtime.safety.limits import LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
-from cnoid_control.runtime.safety.watchdog import WatchdogParameters
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters, default_timeout
 from cnoid_control.share import shared_file
 from cnoid_control.strict_yaml import load_yaml
 
 # Above the node's own priority: it must run when the node does not let go of a core.
 PRIORITY = 60
+# Ticks per second where none are given [Hz].
+DEFAULT_RATE = 1000.0
+# Shortest silence of the node that is one, where none is given [s].
+SILENCE = 0.035
 
 
 @dataclass
@@ -40,7 +44,12 @@ class HeartbeatParameters:
 
     node: str = parameter('cnoid_control', 'node whose `~/joint_commands` are watched')
     timeout: float = parameter(
-        0.035, 'silence after which the robot is stopped', unit='s', minimum=0.001, maximum=10.0
+        0.0,
+        'silence after which the robot is stopped; 0 for 0.035 s, or 3.5 periods where that is '
+        'longer',
+        unit='s',
+        minimum=0.0,
+        maximum=10.0,
     )
     grace: float = parameter(
         1.0,
@@ -55,6 +64,10 @@ class HeartbeatParameters:
     realtime_priority: int = parameter(
         PRIORITY, 'SCHED_FIFO priority; 0 for none', minimum=0, maximum=99
     )
+
+    def limit(self, period: float) -> float:
+        """Silence after which the robot is stopped [s], where ticks have a period [s]."""
+        return self.timeout or default_timeout(SILENCE, period)
 
 
 # Keys that the control node and the MuJoCo node take from the same file: they are no part of the
@@ -195,7 +208,7 @@ class RunParameters:
     controller: PluginName = parameter(
         description="entry point, 'package.module:Class' or 'file.py:Class'"
     )
-    rate: float = parameter(1000.0, 'ticks per second', unit='Hz', minimum=0.1, maximum=1e5)
+    rate: float = parameter(DEFAULT_RATE, 'ticks per second', unit='Hz', minimum=0.1, maximum=1e5)
     other_controllers: dict[str, OtherController] = parameter(
         {}, 'more controllers on the same robot, and sub-controllers, by name'
     )

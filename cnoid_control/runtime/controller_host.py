@@ -21,6 +21,7 @@ from cnoid_control.runtime.exceptions import (
 )
 from cnoid_control.runtime.io_transfer import DeviceTransfer
 from cnoid_control.runtime.managed_controller import ManagedController, let_interrupt_pass
+from cnoid_control.runtime.safety.limit_rules import ImplausibleCommand
 from cnoid_control.runtime.strict_io import StrictIO
 
 
@@ -73,6 +74,16 @@ class ControllerHost:
     def ios(self) -> list[ControllerIO]:
         """The io of all controllers and sub-controllers, from initialize on."""
         return [member.io for member in self.members() if member.io is not None]
+
+    def who_commands(self, command: ImplausibleCommand | None) -> list[str]:
+        """Names of the controllers that command its joint; of all where that is not known."""
+        names = [managed.name for managed in self.controllers]
+        if command is None:
+            return names
+        link = self.body.joint(command.joint).name
+        return [
+            managed.name for managed in self.controllers if link in managed.request.outputs
+        ] or names
 
     # --- before the loop ----------------------------------------------------------------------
 

@@ -59,19 +59,24 @@ class NoControllerLeft(CnoidControlError):
         super().__init__(f'no controller is left to run: {reasons or "none was given"}')
 
 
-def implausible_commands(tick: int, command: str) -> CnoidControlError:
-    """Error of controllers whose commands were not finite, or far too large, for too long."""
-    which = f': {command}' if command else ''
-    return CnoidControlError(
-        f'tick {tick}: implausible command (not finite, or far beyond its limit){which}; '
-        'controller stopped'
-    )
+def implausible_command(
+    controllers: Iterable[str], tick: int, command: object, count: int = 1
+) -> ControllerFailed:
+    """Error of controllers with a command that was not finite, or far beyond its limit.
 
-
-def implausible_command(controller: str, tick: int) -> ControllerFailed:
-    """Error of a controller that is to take over with a command not finite or far too large."""
+    Args:
+        controllers: names of those that command the joint.
+        tick: the first tick with such a command.
+        command: joint, value and limits of the last one; None where that is not known.
+        count: number of such ticks in a row.
+    """
+    which = '' if command is None else f': {command}'
+    row = f', {count} ticks in a row' if count > 1 else ''
     return ControllerFailed(
-        controller, 'control', tick, 'implausible command (not finite, or far beyond its limit)'
+        "', '".join(controllers),
+        'control',
+        tick,
+        f'implausible command (not finite, or far beyond its limit){row}{which}',
     )
 
 

@@ -245,7 +245,8 @@ class Transition:
         # Before they are blended: an implausible command must not act little by little.
         for values, mask, lower, upper in self._commanded:
             if not ((values >= lower) & (values <= upper))[mask].all():
-                raise implausible_command(self.new.controllers[0].name, tick)
+                names = [managed.name for managed in self.new.controllers]
+                raise implausible_command(names, tick, self._limiter.first_implausible())
         if is_first:
             self._has_switched = True
             self.new.set_modes()
@@ -306,6 +307,7 @@ class HotSwap:
         duration: blend time [s].
         on_hosts_changed: told the hosts that may have the robot.
         on_abort: told why, in any thread, when the new controllers lose the robot again.
+        on_done: told the swap, in any thread, when the new controllers have the robot alone.
     """
 
     def __init__(
@@ -329,6 +331,7 @@ class HotSwap:
         self.duration = duration
         self.on_hosts_changed = on_hosts_changed
         self.on_abort = on_abort
+        self.on_done: Callable[[Transition], None] = lambda transition: None
         self._loop = loop
         self._holding = holding or SafeStateParameters()
         self._lock = threading.Lock()
@@ -452,6 +455,8 @@ class HotSwap:
             self.on_hosts_changed(winner)
         if transition.error is not None:
             self.on_abort(transition.error)
+        elif winner is transition.new:
+            self.on_done(transition)
         loser.stop()
         loser.unconfigure()
 

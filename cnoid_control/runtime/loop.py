@@ -22,7 +22,7 @@ from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     InSafeState,
     control_timeout,
-    implausible_commands,
+    implausible_command,
     run_ended,
 )
 from cnoid_control.runtime.loop_thread import LoopThread
@@ -311,7 +311,7 @@ class ControlLoop:
         if not go_on and self.active_control_only:
             self.finished = True
             if self.on_fault == 'hold':
-                self.safe_state.enter('the controllers have finished')
+                self.safe_state.enter('the controllers have finished', finished=True)
 
     def _compute(self, host: ControllerHost, now: float) -> bool:
         """Call controllers once; their inputs are copied before, their outputs after.
@@ -374,7 +374,8 @@ class ControlLoop:
         if self.limiter.can_blend():
             fallback.computed()
         else:
-            fallback.fail(implausible_commands(self.tick, self.limiter.first_implausible()))
+            command = self.limiter.first_implausible()
+            fallback.fail(implausible_command(host.who_commands(command), self.tick, command))
 
     def _apply_safe_state(self) -> None:
         """Replace the commands in the safe state; blend them while controllers take over again."""
@@ -382,7 +383,8 @@ class ControlLoop:
         if safe_state.is_handing_over and not self.limiter.can_blend():
             # Blended with what holds the robot it would act little by little.
             command = self.limiter.first_implausible()
-            safe_state.enter(str(implausible_commands(self.tick, command)))
+            names = self.host.who_commands(command)
+            safe_state.enter(str(implausible_command(names, self.tick, command)))
         fresh = self.watchdog.is_fresh('state_timeout')
         safe_state.apply(self.hardware.time_step, fresh)
         if self.fallback is not None and fresh:
@@ -390,7 +392,12 @@ class ControlLoop:
 
     def _replace_commands(self) -> None:
         """Send the safe command in the place of commands that are implausible too often."""
-        error = implausible_commands(self.tick, self.limiter.bad_command)
+        limiter, host = self.limiter, self.host
+        if self.safe_state.is_engaged and self.fallback is not None:
+            host = self.fallback.host or host
+        count = limiter.bad_commands_in_a_row
+        names = host.who_commands(limiter.bad_command)
+        error = implausible_command(names, self.tick + 1 - count, limiter.bad_command, count)
         if self.fallback is not None:
             self.fallback.fail(error)
         self.safe_state.enter(str(error))

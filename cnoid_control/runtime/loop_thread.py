@@ -78,7 +78,8 @@ class LoopThread:
         self._done = threading.Event()
         loop = self._loop
         given = loop.watchdog.parameters
-        limit = given.control_limit(loop.hardware.waits_for_commands and not paced)
+        stands_still = loop.hardware.waits_for_commands and not paced
+        limit = given.control_limit(stands_still, loop.hardware.time_step)
         if given.control_action != 'ignore':
             take_over = None if given.control_action == 'warn' else self._take_over
             loop.monitor.start(limit, take_over, loop.report_hang)

@@ -137,9 +137,11 @@ def test_what_another_exception_leaves_is_closed() -> None:
 
 def test_the_time_limit_depends_on_whether_time_stands_still() -> None:
     """Patient where the robot waits; a given one is honoured; one that is too short is refused."""
-    assert WatchdogParameters().control_limit(stands_still=False) == 0.02
-    assert WatchdogParameters().control_limit(stands_still=True) == 10.0
-    assert WatchdogParameters(control_timeout=0.3).control_limit(stands_still=True) == 0.3
+    shipped = WatchdogParameters()
+    assert shipped.control_limit(stands_still=False, period=1e-3) == 0.02
+    assert shipped.control_limit(stands_still=False, period=0.1) == 0.1
+    assert shipped.control_limit(stands_still=True, period=1e-3) == 10.0
+    assert WatchdogParameters(control_timeout=0.3).control_limit(True, 1e-3) == 0.3
     with pytest.raises(ParameterError, match='control_timeout'):
         load_config('sr1_pd', {'watchdog.control_timeout': 1e-4})
 

@@ -187,6 +187,7 @@ def test_far_too_much_is_not_mixed_in() -> None:
     transition = rig.begin(Constant(1e6))
     assert rig.steps(4) == [1.0] * 4
     assert 'implausible' in str(transition.error)
+    assert "effort 1e+06 of joint 'joint0', whose limits are -100 to 100" in str(transition.error)
 
 
 def test_old_one_that_fails_meanwhile_is_blended_out() -> None:

@@ -107,12 +107,12 @@ class RobotRig:
         self.robot.create_subscription(kind, topic, messages.append, QOS)
         return messages
 
-    def repeat(self, function):
-        """Call a function again and again until `silence`."""
+    def repeat(self, function, period=0.02):
+        """Call a function again and again, with pauses of a period [s], until `silence`."""
         stop = threading.Event()
 
         def run():
-            while not stop.wait(0.02):
+            while not stop.wait(period):
                 function()
 
         thread = threading.Thread(target=run)

@@ -191,3 +191,17 @@ class Late(Hold):
         if self.ticks > 3:
             raise RuntimeError('a late bug')
         return super().control()
+
+
+class Ending(Hold):
+    """Has no more to do after some ticks."""
+
+    def initialize(self, io):
+        """Count from here."""
+        self.left = 200
+        return super().initialize(io)
+
+    def control(self):
+        """Hold, and end."""
+        self.left -= 1
+        return super().control() and self.left > 0

@@ -10,7 +10,7 @@ from mujoco_rig import ARM
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
-from robot_rig import QOS, RobotRig
+from robot_rig import DT, QOS, RobotRig
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
@@ -19,7 +19,7 @@ from cnoid_control.ros.node.control_node import SUCCESS, ControlNode
 # A busy machine is no fault here.
 OPTIONS = {
     'robot.base': 'fixed',
-    'rate': 250.0,
+    'rate': 1.0 / DT,
     'autostart': False,
     'hardware.ros2_control.controller_manager': '',
     'hardware.ros2_control.startup_timeout': 20.0,
@@ -38,12 +38,16 @@ class ServedNode:
         rig: the robot.
     """
 
-    def __init__(self, rig: RobotRig, folder: Path, controller: str) -> None:
-        """Make the node; its model is written to the folder."""
+    def __init__(self, rig: RobotRig, folder: Path, controller: str, **options) -> None:
+        """Make the node; its model is written to the folder.
+
+        Options are the node's, dots as double underscores.
+        """
         self.rig = rig
         model = folder / 'arm.urdf'
         model.write_text(ARM)
         given = {**OPTIONS, 'robot.model': str(model), 'controller': controller}
+        given |= {name.replace('__', '.'): value for name, value in options.items()}
         topic = 'effort_controller/commands'
         rig.robot.create_subscription(Float64MultiArray, topic, lambda message: None, QOS)
         rig.repeat(rig.publish)

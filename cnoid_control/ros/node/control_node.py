@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
 import time
@@ -24,10 +25,12 @@ from cnoid_control.ros.node.parameters import ConfigParameters
 from cnoid_control.ros.node.session import ControlSession
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.robot.state_rate import robot_rate
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.ros.transport import avoid_shared_memory
-from cnoid_control.runtime.config import merge, parse_value, read_parameter_file
+from cnoid_control.runtime.config import RunConfig, merge, parse_value, read_parameter_file
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, request_realtime
 
 
@@ -151,6 +154,7 @@ class ControlNode(LifecycleNode):
                 action(session.operation)
                 response.success = True
                 response.message = session.safe_state.reason or 'running'
+                self.get_logger().info(f'~/{name}: {response.message}')
             except Exception as error:
                 # Whatever it is, it is for who has asked: the node goes on.
                 said = isinstance(error, CnoidControlError)
@@ -186,10 +190,32 @@ class ControlNode(LifecycleNode):
 
         def configure() -> None:
             config, own = self.options.parse()
+            if self._follow_rate(config):
+                config, own = self.options.parse()
             self.session = ControlSession(self, self._supervision, config, own, self._loop_ended)
             self.options.attach(self.session.operation, self._swapped)
 
         return self._attempt('configure', configure)
+
+    def _follow_rate(self, config: RunConfig) -> bool:
+        """Take over the rate at which the robot's states come, where that is wanted."""
+        given: Ros2ControlParameters = config.hardware['ros2_control']
+        if given.rate_check != 'follow':
+            return False
+        measured = robot_rate(self, given, config.parameters.rate * given.decimation)
+        if math.isnan(measured):
+            self.get_logger().warning(
+                f'{given.joint_states}: no rate to follow, for no new states come before the '
+                f'first command; the rate stays {config.parameters.rate:g} Hz'
+            )
+            return False
+        rate = float(f'{measured / given.decimation:.3g}')
+        self.get_logger().info(
+            f'rate: {rate:g} Hz, as the joint states come; the configuration has '
+            f'{config.parameters.rate:g} Hz'
+        )
+        self.options.set_rate(rate)
+        return True
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start the controllers and the loop."""

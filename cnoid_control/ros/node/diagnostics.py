@@ -163,6 +163,7 @@ class NodeDiagnostics:
     def _robot(self, session: ControlSession) -> DiagnosticStatus:
         hardware = session.hardware
         values: dict[str, object] = {'age of the joint states [ms]': 1e3 * hardware.state_age}
+        values['rate of the joint states [Hz]'] = hardware.source.rate.measured
         for name, age in hardware.device_ages.items():
             values[f'age of {name} [ms]'] = 1e3 * age
         values.update({f'joint states, {key}': n for key, n in hardware.source.counts.items()})
@@ -185,8 +186,9 @@ class NodeDiagnostics:
         total = sum(sum(joints.values()) for joints in report.values())
         new, self._limited = total - self._limited, total
         if new > 0:
-            return make_status('limits', WARN, f'{new} commands were limited', values)
-        return make_status('limits', OK, 'no command was limited', values)
+            return make_status('limits', WARN, f'{new} commands were limited lately', values)
+        before = f'; {total} were since the start' if total else ''
+        return make_status('limits', OK, f'no command was limited lately{before}', values)
 
     def _controllers(self, session: ControlSession) -> DiagnosticStatus:
         values: dict[str, object] = {
@@ -197,7 +199,8 @@ class NodeDiagnostics:
         }
         names = ', '.join(managed.name for managed in session.loop.host.controllers)
         values = {'controllers': names, **values}
-        if session.safe_state.is_engaged:
-            reason = session.safe_state.reason
-            return make_status('controller', ERROR, f'safe state: {reason}', values)
+        safe_state = session.safe_state
+        if safe_state.is_engaged:
+            level = WARN if safe_state.is_pause else OK if safe_state.is_finished else ERROR
+            return make_status('controller', level, f'safe state: {safe_state.reason}', values)
         return make_status('controller', OK, f'{names} runs', values)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
 
 from rclpy.node import Node
 
@@ -12,18 +15,46 @@ from rclpy.node import Node
 PERIOD = 0.02
 # Lines that wait at most; the oldest go first.
 CAPACITY = 1000
-# Time in which a warning that may come often is written once [s].
-THROTTLE = 1.0
+# Time in which an error or a warning that comes again and again is written once [s].
+THROTTLE = 10.0
+# Kinds of lines that are remembered for that; the oldest go first.
+REMEMBERED = 200
+# Numbers do not make another line of one.
+NUMBER = re.compile(r'-?\d[\d.]*(e[+-]?\d+)?')
 # Longest wait for the last lines at the end [s].
 PATIENCE = 1.0
+
+
+class Throttle:
+    """Lets a line pass that differs from one before by more than its numbers, or after a while."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Take the time from a steady clock [s]."""
+        self._clock = clock
+        # When each kind of line passed last, and how many were held back since.
+        self._lines: dict[str, tuple[float, int]] = {}
+
+    def passes(self, text: str) -> str:
+        """The line to write, with the number of those held back; empty for none."""
+        kind = NUMBER.sub('#', text)
+        now = self._clock()
+        passed, held = self._lines.pop(kind, (-THROTTLE, 0))
+        if now - passed < THROTTLE:
+            self._lines[kind] = passed, held + 1
+            return ''
+        self._lines[kind] = now, 0
+        while len(self._lines) > REMEMBERED:
+            self._lines.pop(next(iter(self._lines)))
+        return f'{text} ({held} more like this since the last one)' if held else text
 
 
 class NodeLog(io.TextIOBase):
     """Takes lines at once and writes them later.
 
     A terminal or a pipe that nobody reads, a disk that hangs and a busy middleware hold up whoever
-    writes to the log; here that is nobody who commands the robot. As a text stream it logs the
-    lines that are complete, at the level that their beginning names.
+    writes to the log; here that is nobody who commands the robot. Errors and warnings that repeat
+    are written now and then, with their number. As a text stream it logs the lines that are
+    complete, at the level that their beginning names.
     """
 
     def __init__(self, node: Node) -> None:
@@ -31,6 +62,7 @@ class NodeLog(io.TextIOBase):
         self._node = node
         self._line = ''
         self._lines: deque[tuple[str, str]] = deque(maxlen=CAPACITY)
+        self._throttle = Throttle()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='log', daemon=True)
         self._thread.start()
@@ -42,10 +74,6 @@ class NodeLog(io.TextIOBase):
     def warning(self, text: str) -> None:
         """Log a warning."""
         self._lines.append(('warning', text))
-
-    def warning_throttled(self, text: str) -> None:
-        """Log a warning that may come often, now and then."""
-        self._lines.append(('often', text))
 
     def info(self, text: str) -> None:
         """Log what may be of interest."""
@@ -77,12 +105,11 @@ class NodeLog(io.TextIOBase):
         while self._lines and self._node.context.ok():
             level, text = self._lines.popleft()
             log = self._node.get_logger()
-            # Each level has a line of its own: throttling goes by the line that logs.
-            if level == 'error':
-                log.error(text)
-            elif level == 'warning':
-                log.warning(text)
-            elif level == 'often':
-                log.warning(text, throttle_duration_sec=THROTTLE)
-            else:
+            if level == 'info':
                 log.info(text)
+            elif text := self._throttle.passes(text):
+                # rclpy has one severity per line of code.
+                if level == 'error':
+                    log.error(text)
+                else:
+                    log.warning(text)

@@ -38,6 +38,7 @@ from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.sim.parameters import SimulationParameters
 from cnoid_control.runtime.config import RunConfig, RunParameters, merge, parse_config
+from cnoid_control.runtime.hot_swap import Transition
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
 
@@ -267,11 +268,22 @@ class ConfigParameters:
         """
         return self._parse(nested_values(self._node))
 
+    def set_rate(self, rate: float) -> None:
+        """Have another rate [Hz], before controllers are attached.
+
+        Raises:
+            CnoidControlError: it is out of range.
+        """
+        result = self._node.set_parameters([Parameter('rate', value=rate)])[0]
+        if not result.successful:
+            raise CnoidControlError(result.reason)
+
     def attach(self, operation: Supervisor, swapped: Callable[[], None]) -> None:
         """Apply changes to these controllers from now on; `swapped` is called after each swap."""
         self._operation = operation
         self._swapped = swapped
         operation.swapper.on_abort = self._tell
+        operation.swapper.on_done = self._say_done
         for member in operation.members():
             self._sections.add(member.name)
             self._declare(type(member.controller).Parameters, f'{member.name}.')
@@ -370,6 +382,15 @@ class ConfigParameters:
         # At the end the node may be gone.
         with contextlib.suppress(*CONTEXT_ERRORS):
             self._guard.trigger()
+
+    def _say_done(self, transition: Transition) -> None:
+        """Log who has the robot now; from any thread."""
+        new, old = (
+            ', '.join(repr(managed.name) for managed in host.controllers)
+            for host in (transition.new, transition.old)
+        )
+        with contextlib.suppress(*CONTEXT_ERRORS):
+            self._node.get_logger().info(f'controller: {new} has taken over from {old}')
 
     def _go_back(self) -> None:
         """Tell by the parameter who has the robot, where others have lost it again."""

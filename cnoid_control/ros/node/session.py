@@ -22,7 +22,7 @@ from cnoid_control.runtime.build import LoopReports, make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.hot_swap import HotSwap
-from cnoid_control.runtime.safety.watchdog import Trip
+from cnoid_control.runtime.safety.watchdog import REQUESTS, Trip
 
 
 class ControlSession:
@@ -75,7 +75,7 @@ class ControlSession:
             supervision,
             given.devices,
             RobotCallbacks(
-                warn=self.log.warning_throttled,
+                warn=self.log.warning,
                 while_waiting=lambda: self._echo.repeat(),
                 is_stopped=lambda: self.safe_state.is_estop,
                 effort_limits=lambda: (self.limiter.limits.u_lower, self.limiter.limits.u_upper),
@@ -218,8 +218,16 @@ class ControlSession:
             self.log.finish()
 
     def _report_safe_state(self, reason: str) -> None:
-        self.log.error(f'safe state: {reason}')
+        write = self.log.error
+        if self.safe_state.is_expected:
+            write = self.log.info
+        elif self.watchdog.finds(*REQUESTS):
+            write = self.log.warning
+        write(f'safe state: {reason}')
 
     def _report(self, trip: Trip) -> None:
+        if trip.watch in REQUESTS:
+            # The safe state tells of it.
+            return
         write = self.log.warning if trip.action == 'warn' else self.log.error
         write(f'{trip.watch}: {trip.message}')

@@ -36,9 +36,16 @@ from cnoid_control.ros.robot.joint_states import (
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot.resolved_io import ResolvedIO, resolve_io
 from cnoid_control.ros.robot.shutdown_publisher import ShutdownPublisher
+from cnoid_control.ros.robot.state_rate import (
+    StateRate,
+    is_agreed,
+    require_rate,
+    tell_wrong_rate,
+)
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.robot.switch_hold import SwitchHold
 from cnoid_control.runtime.safety.safe_command import write_final_command
+from cnoid_control.runtime.safety.watchdog import JUMP_TIME, STATE_TIME, default_timeout
 
 # Longest wait until the last command has been received [s].
 FLUSH_TIMEOUT = 1.0
@@ -139,7 +146,9 @@ class Ros2ControlHardware(Hardware):
         self.is_due = True
         # In lock-step the robot's time stands still while it waits: only a dead one is late.
         self.state_timeout = (
-            parameters.startup_timeout if parameters.lock_step else parameters.state_timeout
+            parameters.startup_timeout
+            if parameters.lock_step
+            else parameters.state_timeout or default_timeout(STATE_TIME, time_step)
         )
         self.waits_for_commands = parameters.lock_step
         self.node = node
@@ -231,7 +240,7 @@ class Ros2ControlHardware(Hardware):
                 subscription,
                 [joint.joint_name for joint in self.joints],
                 self.time_step / given.decimation,
-                given.max_jump,
+                given.max_jump or default_timeout(JUMP_TIME, self.time_step),
                 self._warn,
                 given.repetition_time,
             )
@@ -242,10 +251,22 @@ class Ros2ControlHardware(Hardware):
         """Wait for a state from now on and take it over.
 
         Raises:
-            RobotError: there was none in time, or the states come from several nodes.
+            RobotError: there was none in time, the states come from several nodes, or not at the
+                agreed rate.
         """
-        source, given = self.source, self.parameters
         self.is_halted = False
+        self._wait_for_first()
+        require_one_publisher(self.node, self.topic, self.parameters.startup_timeout)
+        given = self.parameters
+        if self._by_timer or given.rate_check == 'ignore':
+            pass
+        elif require_rate(self.node, self.source.subscription, given, self.source.rate.agreed):
+            # It took a while.
+            self._wait_for_first()
+        self._take_first()
+
+    def _wait_for_first(self) -> None:
+        source, given = self.source, self.parameters
         source.problem = ''
         source.restart()
         begin = time.monotonic()
@@ -262,8 +283,6 @@ class Ros2ControlHardware(Hardware):
                     f'{given.startup_timeout:g} s: {reason}'
                 )
             source.subscription.wait(0.05)
-        require_one_publisher(self.node, self.topic, given.startup_timeout)
-        self._take_first()
 
     def _take_first(self) -> None:
         body, decoder = self.body, self.source.decoder
@@ -484,6 +503,13 @@ class Ros2ControlHardware(Hardware):
         if self.watchdog is not None:
             self.watchdog.feed('state_timeout')
             self.watchdog.state_stamped(source.stamp * 1e-9)
+            if source.has_new_rate and not self._by_timer:
+                self._report_rate(source.rate)
+
+    def _report_rate(self, rate: StateRate) -> None:
+        if self.watchdog is not None and self.parameters.rate_check != 'ignore':
+            agreed = is_agreed(rate.measured, rate.agreed)
+            self.watchdog.rate_found('' if agreed else tell_wrong_rate(rate.measured, rate.agreed))
 
     def _differentiate(self) -> None:
         """Find accelerations of joints and root from their velocities, by filtered difference."""

@@ -14,6 +14,7 @@ from cnoid_control.messages.cdr import FRAME_ID, NANOSECONDS
 from cnoid_control.messages.joint_state import JointStateDecoder
 from cnoid_control.ros.exceptions import RobotError, WrongTopicType
 from cnoid_control.ros.raw_dds import RawSubscription
+from cnoid_control.ros.robot.state_rate import StateRate
 
 # Time within which two messages of other publishers are more than a restart [s].
 TAKING_TURNS = 1.0
@@ -35,6 +36,8 @@ class JointStateSource:
         counts: messages that were passed over, by reason, and jumps of the clock.
         problem: what is wrong with the messages since the last fresh one; empty for nothing.
         contested: whether two publishers have taken turns; to be set back by who has seen it.
+        rate: the rate of the fresh states.
+        has_new_rate: whether the last fresh state has completed a measurement of it.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class JointStateSource:
         self.counts: Counter[str] = Counter()
         self.problem = ''
         self.contested = False
+        self.rate = StateRate(1.0 / period)
+        self.has_new_rate = False
         self._restarts = subscription.restarts
         self._restarted = -math.inf
         self._period = period
@@ -97,6 +102,7 @@ class JointStateSource:
         """Begin the time anew with the next state."""
         self._started = False
         self.time = 0.0
+        self.rate.restart()
 
     def _take(self, data: bytes) -> bool:
         if self.subscription.restarts != self._restarts:
@@ -118,6 +124,7 @@ class JointStateSource:
         if self._started and not self._advance(stamp - self.stamp):
             return False
         self.stamp = stamp
+        self.has_new_rate = self.rate.note(stamp, self.subscription.lost)
         self._started = True
         self.problem = ''
         return True

@@ -61,6 +61,13 @@ class Ros2ControlParameters:
     decimation: int = parameter(
         1, 'fresh joint states per tick; the others are skipped', minimum=1
     )
+    rate_check: str = parameter(
+        'refuse',
+        'where joint states do not come at the agreed rate (rate times decimation): refuse to '
+        'start and stop a running robot; follow: the node starts at the rate that it measures; '
+        'ignore; with the timer as trigger it does not matter',
+        choices=('refuse', 'follow', 'ignore'),
+    )
     repetition_time: float = parameter(
         0.0,
         'time for which states that differ from the last one by their stamps alone are '
@@ -90,13 +97,18 @@ class Ros2ControlParameters:
         30.0, 'longest wait for what is needed to start', unit='s', minimum=0.0
     )
     state_timeout: float = parameter(
-        0.05,
-        'longest wait for a joint state before the watchdog is asked',
+        0.0,
+        'longest wait for a joint state before the watchdog is asked; 0 for 0.05 s, or 3.5 '
+        'periods where that is longer',
         unit='s',
-        minimum=0.001,
+        minimum=0.0,
     )
     max_jump: float = parameter(
-        0.5, 'stamps that differ by more are a jump of the clock', unit='s', minimum=0.0
+        0.0,
+        'stamps that differ by more are a jump of the clock; 0 for 0.5 s, or 3.5 periods where '
+        'that is longer',
+        unit='s',
+        minimum=0.0,
     )
     public_calls: bool = parameter(
         False, 'use only public calls of rclpy in the loop thread; slower'

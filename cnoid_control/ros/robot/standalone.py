@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from cnoid_control.body import Body
+from cnoid_control.parameters import not_allowed
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
@@ -45,7 +46,14 @@ class StandaloneHardware(Ros2ControlHardware):
 
         Raises:
             HardwareError: the robot does not show itself.
+            ParameterError: the rate is to follow the robot's, which only the node can do.
         """
+        if parameters.rate_check == 'follow':
+            raise not_allowed(
+                'hardware.ros2_control.rate_check',
+                'follow',
+                'only the node cnoid_control follows the rate; give the rate, or ignore',
+            )
         avoid_shared_memory()
         self._context = Context()
         # Ctrl-C ends the run; the context must live until the robot was left safe.

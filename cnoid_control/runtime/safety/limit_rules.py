@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,28 @@ def plausible_interval(
         middle = 0.5 * (lower + upper)
         reach = implausible_factor * 0.5 * (upper - lower)
         return np.fmax(middle - reach, -LARGEST), np.fmin(middle + reach, LARGEST)
+
+
+class ImplausibleCommand(NamedTuple):
+    """A command that could not be meant.
+
+    Attributes:
+        joint: name of the joint.
+        word: what is commanded: 'effort'.
+        value: the command.
+        lower, upper: its limits.
+    """
+
+    joint: str
+    word: str
+    value: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        """Joint, value and limits in words."""
+        limits = f'{self.lower:g} to {self.upper:g}'
+        return f'{self.word} {self.value:g} of joint {self.joint!r}, whose limits are {limits}'
 
 
 class CommandGroup(abc.ABC):
@@ -140,19 +163,18 @@ class CommandGroup(abc.ABC):
         lower, upper = plausible_interval(*self._range(), implausible_factor)
         return bool(((command >= lower) & (command <= upper)).all())
 
-    def first_implausible(self, implausible_factor: float) -> str:
-        """Joint, value and limits of the first command that is not plausible; empty for none."""
+    def first_implausible(self, implausible_factor: float) -> ImplausibleCommand | None:
+        """The first command that is not plausible; None for none."""
         command = self._pick(self._array)
         lower, upper = self._range()
         least, most = plausible_interval(lower, upper, implausible_factor)
         wrong = np.flatnonzero(~((command >= least) & (command <= most)))
         if not len(wrong):
-            return ''
+            return None
         first = wrong[0]
         name = self._body.joint_names[self.joints[first]]
-        limits = f'{np.broadcast_to(lower, command.shape)[first]:g} to '
-        limits += f'{np.broadcast_to(upper, command.shape)[first]:g}'
-        return f'{self.word} {command[first]:g} of joint {name!r}, whose limits are {limits}'
+        bounds = (float(np.broadcast_to(bound, command.shape)[first]) for bound in (lower, upper))
+        return ImplausibleCommand(name, self.word, float(command[first]), *bounds)
 
     @abc.abstractmethod
     def _range(self) -> Interval:

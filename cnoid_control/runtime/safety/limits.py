@@ -19,6 +19,7 @@ from cnoid_control.runtime.safety.limit_rules import (
     CLAMP_KINDS,
     CommandGroup,
     EffortGroup,
+    ImplausibleCommand,
     PositionGroup,
     VelocityGroup,
     plausible_interval,
@@ -72,7 +73,7 @@ class CommandLimiter:
         limits: the limits in force; `limits.notes` says what is wrong with the model's.
         counts: how often each joint was limited, by kind of limit, shape (num_joints,) each.
         bad_commands: ticks so far whose command could not be meant.
-        bad_command: the last one of these, in words.
+        bad_command: a command of the last one of these; None before there was one.
         bad_commands_in_a_row: those that were not followed by a good one.
     """
 
@@ -103,7 +104,7 @@ class CommandLimiter:
         self.parameters = parameters
         self.counts = {kind: np.zeros(body.num_joints, dtype=int) for kind in CLAMP_KINDS}
         self.bad_commands = 0
-        self.bad_command = ''
+        self.bad_command: ImplausibleCommand | None = None
         self.bad_commands_in_a_row = 0
         self._body = body
         self._time_step = time_step
@@ -148,11 +149,11 @@ class CommandLimiter:
         excess = BLEND_MARGIN * self.parameters.implausible_factor
         return all(group.is_plausible(excess) for group in self._groups)
 
-    def first_implausible(self) -> str:
-        """The first of the body's present commands that could not be meant, in words."""
+    def first_implausible(self) -> ImplausibleCommand | None:
+        """The first of the body's present commands that could not be meant; None for none."""
         factor = self.parameters.implausible_factor
         found = (group.first_implausible(factor) for group in self._groups)
-        return next((text for text in found if text), '')
+        return next((command for command in found if command is not None), None)
 
     def blend_range(self, channel: JointChannel) -> Interval:
         """Where commands of all joints may lie that are to be mixed with others."""

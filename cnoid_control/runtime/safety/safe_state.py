@@ -83,6 +83,7 @@ class SafeState:
         reason: why it was entered; empty while a controller commands.
         is_estop: whether it is an emergency stop.
         is_pause: whether it is a mere pause.
+        is_finished: whether it holds the robot because the controllers have no more to do.
         entries: how often it was entered.
         is_engaged: whether it commands the robot.
         is_active: whether it commands, or a controller is taking over from it.
@@ -110,6 +111,7 @@ class SafeState:
         self.reason = ''
         self.is_estop = False
         self.is_pause = False
+        self.is_finished = False
         self.is_engaged = False
         self.is_active = False
         self.entries = 0
@@ -133,8 +135,18 @@ class SafeState:
         """Whether a controller is taking over again."""
         return self.is_active and not self.is_engaged
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether nothing is wrong: a pause, or the end of what was to be done."""
+        return self.is_pause or self.is_finished
+
     def enter(
-        self, reason: str, estop: bool = False, no_subscriber: bool = False, pause: bool = False
+        self,
+        reason: str,
+        estop: bool = False,
+        no_subscriber: bool = False,
+        pause: bool = False,
+        finished: bool = False,
     ) -> None:
         """Stop: hold what is measured now. A later reason does not replace the first one.
 
@@ -142,11 +154,12 @@ class SafeState:
             reason: one sentence on why.
             estop: whether it is an emergency stop, which overrules a stop of another kind.
             no_subscriber: whether nobody takes the commands any more.
-            pause: whether nothing is wrong: every other reason takes the place of this one.
+            pause: whether it is a pause: every fault takes the place of this reason.
+            finished: whether the controllers have no more to do: so does it of this one.
         """
         self._has_no_subscriber |= no_subscriber
-        if self.is_pause and not pause and not estop:
-            self.is_pause = False
+        if self.is_expected and not (pause or finished or estop):
+            self.is_pause = self.is_finished = False
             self.reason = reason
             self._report(reason)
             return
@@ -155,7 +168,7 @@ class SafeState:
         elif self.is_engaged:
             return
         self.reason = reason or 'stopped'
-        self.is_pause = pause
+        self.is_pause, self.is_finished = pause, finished
         self.entries += 1
         self.is_engaged = self.is_active = True
         # What fades, where states are missing already, is what was sent last.
@@ -169,7 +182,7 @@ class SafeState:
             return False
         self.reason = ''
         self.is_estop = False
-        self.is_pause = False
+        self.is_pause = self.is_finished = False
         self._has_no_subscriber = False
         self._takeover_time = 0.0
         self._safe.capture(self.parameters.effort)

@@ -18,8 +18,16 @@ MAX_TIME = 3600.0
 CONTROL_TIME = 0.02
 PATIENT_CONTROL_TIME = 10.0
 SHORTEST_CONTROL_TIME = 0.001
+# Where no time-out is given it is the longer one of a time [s] and of so many periods.
+LATE_PERIODS = 3.5
+STATE_TIME, DEVICE_TIME, JUMP_TIME = 0.05, 0.2, 0.5
 # What is watched, from which age on it is too old [s], and what follows.
 WatchedAge = tuple[str, float, str]
+
+
+def default_timeout(least: float, period: float) -> float:
+    """Time-out where none is given [s]: at least so long, and longer where the period [s] is."""
+    return max(least, LATE_PERIODS * period)
 
 
 @dataclass
@@ -38,11 +46,19 @@ class WatchdogParameters:
         maximum=MAX_TIME,
     )
     state_timeout: float = parameter(
-        0.05, 'age of the joint states', unit='s', minimum=0.0, maximum=MAX_TIME
+        0.0,
+        'age of the joint states; 0 for 0.05 s, or 3.5 periods where that is longer',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
     )
     state_action: str = parameter('safe', 'when joint states are too old', choices=ACTIONS)
     device_timeout: float = parameter(
-        0.2, 'age of a device in use', unit='s', minimum=0.0, maximum=MAX_TIME
+        0.0,
+        'age of a device in use; 0 for 0.2 s, or 3.5 periods where that is longer',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
     )
     device_timeouts: dict[str, float] = parameter(
         {}, 'ages of devices by name, instead', minimum=0.0, maximum=MAX_TIME
@@ -52,21 +68,26 @@ class WatchdogParameters:
     late_action: str = parameter('warn', 'when ticks are late', choices=ACTIONS)
     control_timeout: float = parameter(
         0.0,
-        'time limit of control(); 0 for 0.02 s where the robot goes on meanwhile, and 10 s where '
-        'its time stands still: simulated without --real-time, or in lock-step',
+        'time limit of control(); 0 for 0.02 s, or the period where that is longer, where the '
+        'robot goes on meanwhile, and 10 s where its time stands still: simulated without '
+        '--real-time, or in lock-step',
         unit='s',
         minimum=0.0,
         maximum=MAX_TIME,
     )
     control_action: str = parameter('safe', 'when control() hangs', choices=ACTIONS)
     time_jump: float = parameter(
-        0.5,
-        'change of time between two states, any step back counts',
+        0.0,
+        'change of time between two states, any step back counts; 0 for 0.5 s, or 3.5 periods '
+        'where that is longer',
         unit='s',
         minimum=0.0,
         maximum=MAX_TIME,
     )
     time_jump_action: str = parameter('safe', 'when time jumps', choices=ACTIONS)
+    rate_action: str = parameter(
+        'safe', 'when joint states do not come at the agreed rate', choices=ACTIONS
+    )
     subscriber_timeout: float = parameter(
         0.5,
         'time without anybody who receives the commands',
@@ -92,13 +113,29 @@ class WatchdogParameters:
                 f'it must be 0, or at least {SHORTEST_CONTROL_TIME:g}',
             )
 
-    def control_limit(self, stands_still: bool) -> float:
+    def control_limit(self, stands_still: bool, period: float) -> float:
         """Time that control() may take [s].
 
         Args:
             stands_still: whether the robot's time stands still meanwhile.
+            period: period of the ticks [s].
         """
-        return self.control_timeout or (PATIENT_CONTROL_TIME if stands_still else CONTROL_TIME)
+        if self.control_timeout:
+            return self.control_timeout
+        return PATIENT_CONTROL_TIME if stands_still else max(CONTROL_TIME, period)
+
+    def state_limit(self, period: float) -> float:
+        """Age from which on joint states are too old [s], where ticks have a period [s]."""
+        return self.state_timeout or default_timeout(STATE_TIME, period)
+
+    def device_limit(self, device: str, period: float) -> float:
+        """Age from which on a device is too old [s], where ticks have a period [s]."""
+        given = self.device_timeouts.get(device, self.device_timeout)
+        return given or default_timeout(DEVICE_TIME, period)
+
+    def jump_limit(self, period: float) -> float:
+        """Step between the stamps of two states that is a jump [s]."""
+        return self.time_jump or default_timeout(JUMP_TIME, period)
 
 
 # Watches that are requests of somebody: to stop, and to stop at once.
@@ -129,6 +166,7 @@ class Watchdog:
 
     Attributes:
         parameters: the configuration.
+        period: period of the ticks [s]; 0 where it is not known.
         trips: everything found so far, the latest last, at most `kept`.
     """
 
@@ -148,6 +186,7 @@ class Watchdog:
             clock: steady time [s].
         """
         self.parameters = parameters
+        self.period = 0.0
         self.trips: list[Trip] = []
         self._report = report
         self._clock = clock
@@ -189,6 +228,7 @@ class Watchdog:
             subscribers: whether `subscribers_found` is told who receives the commands.
         """
         self.forget_watches()
+        self.period = hardware.time_step
         if not hardware.feeds_watchdog:
             return
         if hardware.waits_for_commands and not hardware.is_simulated:
@@ -202,7 +242,8 @@ class Watchdog:
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_timeout'."""
         given = self.parameters
-        self.watch_age('state_timeout', 'joint states', given.state_timeout, given.state_action)
+        limit = given.state_limit(self.period)
+        self.watch_age('state_timeout', 'joint states', limit, given.state_action)
 
     def watch_devices(self, devices: Collection[str]) -> None:
         """Watch these devices as configured, and no others; feed 'device_timeout:NAME'.
@@ -218,7 +259,7 @@ class Watchdog:
         for watch, device in wanted.items():
             if watch not in self._ages:
                 self._fed[watch] = self._clock()
-                threshold = given.device_timeouts.get(device, given.device_timeout)
+                threshold = given.device_limit(device, self.period)
                 self.watch_age(watch, f'device {device!r}', threshold, given.device_action)
 
     def watch_subscribers(self) -> None:
@@ -294,6 +335,13 @@ class Watchdog:
                 'publishers', 'safe', f'topic {topic!r} has {count} publishers: one is needed'
             )
 
+    def rate_found(self, problem: str) -> None:
+        """Say what is wrong with the rate of the joint states; nothing where it is empty."""
+        if problem:
+            self.trip('rate', self.parameters.rate_action, problem)
+        else:
+            self._bad.discard('rate')
+
     def command_controller_lost(self, name: str) -> None:
         """Say that the controller that passes the commands on was deactivated by someone."""
         self.trip(
@@ -321,7 +369,7 @@ class Watchdog:
         """Tell the time of a new state by the clock that stamps it [s]."""
         change = stamp - self._last_stamp
         self._last_stamp = stamp
-        if change < 0.0 or change > self.parameters.time_jump:
+        if change < 0.0 or change > self.parameters.jump_limit(self.period):
             self.trip(
                 'time_jump',
                 self.parameters.time_jump_action,

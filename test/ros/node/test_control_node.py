@@ -120,6 +120,16 @@ def test_a_day_of_the_node(rig):
     assert rig.get('controller').endswith('Other')
     assert rig.state() == 'active'
 
+    # What went well has left a line; what somebody asked for is no error.
+    rig.wait_for_log("controller: 'other' has taken over from 'hold'")
+    lines = rig.log.splitlines()
+    for words in ('~/reset: running', '~/pause: paused', 'safe state: paused'):
+        assert any(words in line and '[INFO]' in line for line in lines), rig.log
+    stops = [line for line in lines if 'safe state: stopped by ~/stop' in line]
+    assert len(stops) == 1
+    assert '[WARN]' in stops[0]
+    assert '[ERROR]' not in rig.log
+
     # It ends with a safe command and gives the controllers back.
     rig.process.send_signal(signal.SIGINT)
     assert rig.process.wait(timeout=20) == 0, rig.log
@@ -256,3 +266,15 @@ def test_two_robots_in_two_namespaces(ros_node, spin_until, start_process, tmp_p
     count = len(sent[1])
     assert spin_until(lambda: len(sent[1]) > count + 20)
     assert list(sent[1][-1].data) != [0.0, 0.0]
+
+
+def test_a_controller_that_has_no_more_to_do_is_no_error(rig):
+    """The robot is held, and the log says so at the level of good news."""
+    rig.start_robot()
+    rig.start_node()
+    rig.wait_for_state('active')
+    assert rig.set(controller=f'{CONTROLLERS}:Ending') == (True, '')
+    rig.wait_for_log('safe state: the controllers have finished')
+    assert '[ERROR]' not in rig.log
+    assert '[INFO]' in next(line for line in rig.log.splitlines() if 'have finished' in line)
+    assert rig.trigger('reset') == (True, 'running')

@@ -1,5 +1,7 @@
 """Diagnostics of both nodes, as a monitor on /diagnostics sees them."""
 
+from types import SimpleNamespace
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -7,8 +9,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 pytest.importorskip('control_msgs.msg', reason='interfaces are not built')
 
 from control_msgs.msg import Float64Values, Keys
+from fake_hardware import two_joint_body
 
-from cnoid_control.ros.node.diagnostics import Diagnostics, make_status
+from cnoid_control.ros.node.diagnostics import Diagnostics, NodeDiagnostics, make_status
+from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -64,3 +68,30 @@ def test_both_nodes_tell_how_they_are(start_process, ros_node, spin_until, root)
     assert seen['cnoid_control: controller'].message == 'sr1_minimum runs'
     assert seen['cnoid_control: robot'].level == DiagnosticStatus.OK
     assert seen[wanted[4]].hardware_id == 'SR1'
+
+
+def test_limits_of_the_last_second_and_since_the_start_are_told_apart():
+    """A list of clamps never stands below the sentence that there were none."""
+    counts = {'effort': {'elbow': 0}}
+    session = SimpleNamespace(limiter=SimpleNamespace(report=lambda: counts))
+    watch = NodeDiagnostics(lambda: session)
+    assert watch._limits(session).message == 'no command was limited lately'
+    counts['effort']['elbow'] = 3
+    assert watch._limits(session).message == '3 commands were limited lately'
+    status = watch._limits(session)
+    assert status.message == 'no command was limited lately; 3 were since the start'
+    assert [(pair.key, pair.value) for pair in status.values] == [('effort elbow', '3')]
+
+
+@pytest.mark.parametrize(
+    ('how', 'level'), [({'finished': True}, b'\x00'), ({'pause': True}, b'\x01'), ({}, b'\x02')]
+)
+def test_a_held_robot_is_an_error_only_where_something_is_wrong(how, level):
+    """Finished is well, a pause is worth a look, everything else is an error."""
+    body = two_joint_body()
+    safe = SafeState(body, SafeStateParameters(), 0.01)
+    host = SimpleNamespace(controllers=[])
+    session = SimpleNamespace(safe_state=safe, loop=SimpleNamespace(host=host))
+    safe.enter('why', **how)
+    status = NodeDiagnostics(lambda: session)._controllers(session)
+    assert (status.level, status.message) == (level, 'safe state: why')

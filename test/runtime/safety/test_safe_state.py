@@ -355,3 +355,22 @@ def test_the_last_command_of_each_interface() -> None:
     assert final_values('position', position).tolist() == [0.3, -0.2]
     assert final_values('velocity', position).tolist() == [0.0, 0.0]
     assert final_values('effort', position).tolist() == [0.0, 0.0]
+
+
+def test_the_end_of_what_was_to_be_done_is_no_fault() -> None:
+    """It is held as in a fault, and expected; a fault takes its place, a reset ends it."""
+    body = make_body(StateFlag.JOINT_DISPLACEMENT)
+    safe = SafeState(body, SafeStateParameters(), DT)
+    safe.enter('finished', finished=True)
+    assert safe.is_engaged
+    assert safe.is_finished
+    assert safe.is_expected
+    safe.enter('no joint states')
+    assert (safe.reason, safe.is_expected) == ('no joint states', False)
+    safe.reset()
+    safe.enter('finished', finished=True)
+    safe.reset()
+    assert not safe.is_expected
+    safe.enter('a fault')
+    safe.enter('finished', finished=True)
+    assert (safe.reason, safe.is_expected) == ('a fault', False)

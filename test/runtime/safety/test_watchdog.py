@@ -401,3 +401,42 @@ def test_a_time_limit_that_no_controller_can_keep_is_refused(limit: float, accep
     else:
         with pytest.raises(ParameterError, match=r'watchdog\.control_timeout: .*at least 0\.001'):
             WatchdogParameters(control_timeout=limit)
+
+
+def test_time_outs_are_periods_where_those_are_long() -> None:
+    """At 1 kHz they are as shipped, at 10 Hz 3.5 periods; what was given is taken."""
+    shipped = WatchdogParameters()
+    for period, states, devices, jump in ((1e-3, 0.05, 0.2, 0.5), (0.1, 0.35, 0.35, 0.5)):
+        assert shipped.state_limit(period) == pytest.approx(states)
+        assert shipped.device_limit('IMU', period) == pytest.approx(devices)
+        assert shipped.jump_limit(period) == pytest.approx(jump)
+    assert shipped.jump_limit(1.0) == pytest.approx(3.5)
+    given = WatchdogParameters(
+        state_timeout=0.01, device_timeout=0.02, device_timeouts={'IMU': 0.03}, time_jump=0.04
+    )
+    assert (given.state_limit(0.1), given.jump_limit(0.1)) == (0.01, 0.04)
+    assert (given.device_limit('IMU', 0.1), given.device_limit('FORCE', 0.1)) == (0.03, 0.02)
+
+
+def test_a_robot_of_a_low_rate_is_not_stopped_between_its_states(clock: Clock) -> None:
+    """States every 100 ms, as at 10 Hz, are never too old; after 3.5 periods they are."""
+    dog, _ = make(clock)
+    hardware = FakeHardware(two_joint_body())
+    hardware.feeds_watchdog, hardware.is_simulated = True, False
+    hardware.waits_for_commands, hardware.time_step = False, 0.1
+    dog.arm(hardware, subscribers=False)
+    dog.start()
+    stamp = 0.0
+    for _ in range(20):
+        for _ in range(10):
+            clock.now += 0.01
+            assert dog.check() is None
+        stamp += 0.1
+        dog.feed('state_timeout')
+        dog.state_stamped(stamp)
+    clock.now += 0.34
+    assert dog.check() is None
+    clock.now += 0.02
+    trip = dog.check()
+    assert trip is not None
+    assert 'limit 350 ms' in trip.message
