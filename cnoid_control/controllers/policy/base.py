@@ -33,6 +33,9 @@ class Base(Protocol):
     def rotation(self) -> np.ndarray:
         """Axes in the world, shape (3, 3)."""
 
+    def root_rotation(self) -> np.ndarray:
+        """Axes of the root link in the world, shape (3, 3)."""
+
     def gravity(self) -> np.ndarray:
         """Unit vector downwards in its own axes."""
 
@@ -99,6 +102,10 @@ class HardwareBase:
         if imu is None or imu.link is None:
             return self._root.R
         return imu.link.R @ imu.R_local
+
+    def root_rotation(self) -> np.ndarray:
+        """Axes of the root link in the world, shape (3, 3)."""
+        return self._root.R
 
     def gravity(self) -> np.ndarray:
         """Unit vector downwards in its own axes."""
@@ -182,6 +189,10 @@ class EstimatedBase:
         """Axes in the world, shape (3, 3)."""
         state = self.estimator.state
         return state.R if self._is_imu and state is not None else self.said['root_R']
+
+    def root_rotation(self) -> np.ndarray:
+        """Axes of the root link in the world, shape (3, 3)."""
+        return self.said['root_R']
 
     def gravity(self) -> np.ndarray:
         """Unit vector downwards in its own axes."""

@@ -504,9 +504,24 @@ class PolicyController(SimpleController):
         self.action = np.zeros(self.joints.size)
         self._situation.action = self.action
         self._situation.time_step = 0
+        self._read_reference()
         self._tick = 0
         self.q_start = self.body.q.copy()
         self.q_target = self.body.q.copy() if self._approach_ticks else self.default.copy()
+
+    def _read_reference(self) -> None:
+        """Have the other outputs of the network, such as a reference, before the first inference.
+
+        A tracking policy is told where its reference is, and puts that out with the action.
+        """
+        if len(self.network.outputs) < 2:
+            return
+        values: dict[str, Any] = {self._input: np.zeros(self.network.inputs[self._input])}
+        for name, other in self._others.items():
+            values[name] = other.refresh()
+            other.reset()
+        self._situation.outputs = self.network(**values)
+        self.network.reset()
 
     @property
     def _approach_ticks(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.controllers.policy.base import Base
+from cnoid_control.controllers.policy.reference import ORDERS, ReferenceOrientation
 from cnoid_control.controllers.sensor_reading import find_device
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import PluginName, parameter
@@ -28,7 +29,7 @@ class TermParameters:
     source: PluginName = parameter(
         '',
         "kind of term; the term's own name where empty; also 'device:NAME.FIELD', 'mailbox:NAME', "
-        "'output:NAME' of the network, 'file.py:function'",
+        "'output:NAME' and 'orientation:NAME' of the network, 'file.py:function'",
         read_only=True,
     )
     scale: float | list[float] = parameter(
@@ -45,6 +46,14 @@ class TermParameters:
     value: list[float] = parameter([], "values of a term 'constant'", read_only=True)
     period: float = parameter(
         0.0, "time of a cycle of a term 'gait_phase'", unit='s', minimum=0.0, read_only=True
+    )
+    link: str = parameter(
+        '',
+        "link that a term 'orientation:NAME' is seen from; the root where empty",
+        read_only=True,
+    )
+    quaternion: str = parameter(
+        'xyzw', "order of a term 'orientation:NAME'", choices=ORDERS, read_only=True
     )
 
 
@@ -189,7 +198,14 @@ ELEMENTS: dict[str, tuple[str, ...]] = {
     'yaw_rate_command': ('yaw rate',),
     'gait_phase': ('sin', 'cos'),
 }
-SOURCES = [*TERMS, 'device:NAME.FIELD', 'mailbox:NAME', 'output:NAME', 'file.py:function']
+SOURCES = [
+    *TERMS,
+    'device:NAME.FIELD',
+    'mailbox:NAME',
+    'output:NAME',
+    'orientation:NAME',
+    'file.py:function',
+]
 
 
 def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
@@ -207,7 +223,9 @@ def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
     if kind == 'mailbox' and colon:
         return _mailbox(situation.io.mailbox(rest, Value))
     if kind == 'output' and colon:
-        return lambda: situation.outputs[rest]
+        return _output(situation, rest)
+    if kind == 'orientation' and colon:
+        return ReferenceOrientation(situation, rest, given.link, given.quaternion)
     if colon:
         return _function(situation, source)
     raise CnoidControlError(f'unknown term {source!r}; {choices(SOURCES)}')
@@ -246,6 +264,14 @@ def _mailbox(mailbox: Mailbox[Value]) -> Read:
         return value
 
     return read
+
+
+def _output(situation: Situation, name: str) -> Read:
+    if name not in situation.outputs:
+        raise CnoidControlError(
+            f'the network has no output {name!r}; {choices(situation.outputs)}'
+        )
+    return lambda: situation.outputs[name]
 
 
 def _function(situation: Situation, source: str) -> Read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -12,7 +13,7 @@ pytest.importorskip('mujoco', reason='needs MuJoCo')
 
 from cnoid_control import Simulation
 from cnoid_control.catalog import cached_model
-from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.config import load_config, parse_config, read_parameter_file
 
 PAGE = Path(__file__).resolve().parents[3] / 'docs' / 'policies.md'
 
@@ -45,3 +46,30 @@ def test_g1_walks_by_the_configuration_of_the_page(tmp_path: Path, policy: str) 
     assert min(heights) > 0.6
     assert 1.2 < before[0] < 2.6
     assert 2.5 < after[0] < 5.0
+
+
+def test_g1_dances_by_the_terms_of_the_page(tmp_path: Path) -> None:
+    """Its joints keep to the reference that the network puts out, and it stays on its feet."""
+    for name in ('g1_holosoma', 'g1_dance_sac'):
+        if cached_model(name) is None:
+            pytest.skip(f'{name} is not in the cache: cnoid_control get {name}')
+    values = read_parameter_file(example(tmp_path))
+    text = PAGE.read_text().split('```yaml\n      file: g1_dance_sac')[1].split('```')[0]
+    dance = yaml.safe_load('      file: g1_dance_sac' + text)
+    values['policy'] = {
+        **{key: values['policy'][key] for key in ('posture', 'period')},
+        **dance,
+        'action': {'output': 'actions'},
+    }
+    values['robot']['posture'] = values['policy']['posture']
+    with Simulation(parse_config(values, 'dance')) as sim:
+        errors = []
+        for _ in range(8):
+            sim.run(1.0)
+            controller = sim.controller
+            reference = controller.situation.outputs['joint_pos']
+            errors.append(np.abs(sim.robot.q[controller.joints] - reference).mean())
+        assert not sim.summary()['fell']
+        # Its arms have gone up.
+        assert np.ptp(sim.recorded.q, axis=0).max() > 1.0
+    assert max(errors[1:]) < 0.2
