@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from cnoid_control.exceptions import CnoidControlError, choices
 
 __all__ = [
+    'TO_FILL_IN',
     'FileName',
     'ParameterChange',
     'ParameterError',
@@ -29,6 +30,10 @@ __all__ = [
     'unknown_option',
     'wrong_type',
 ]
+
+
+# What a value begins with that somebody has to fill in; the rest says what is wanted.
+TO_FILL_IN = '???'
 
 
 class ParameterError(CnoidControlError):
@@ -169,6 +174,7 @@ def parse_parameters(
     """
     if not isinstance(values, Mapping):
         raise wrong_type(prefix, values, 'a map of options')
+    _refuse_unfilled(values, prefix)
     fields = {field.name: field for field in dataclasses.fields(schema)}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
@@ -184,6 +190,30 @@ def parse_parameters(
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ParameterError(key, 'is missing')
     return schema(**parsed)
+
+
+def _refuse_unfilled(values: Mapping[str, Any], prefix: str) -> None:
+    """Name everything that somebody was to fill in and has not."""
+    left = list(_unfilled(values, prefix))
+    if left:
+        texts = [
+            f'is still to be filled in{wanted and ":"} {wanted}'.rstrip() for _, wanted in left
+        ]
+        more = ''.join(
+            f'\n{key}: {text}' for (key, _), text in zip(left[1:], texts[1:], strict=True)
+        )
+        raise ParameterError(left[0][0], texts[0] + more)
+
+
+def _unfilled(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _unfilled(inner, _join(key, str(name)))
+    elif isinstance(value, list):
+        for i, inner in enumerate(value):
+            yield from _unfilled(inner, f'{key}[{i}]')
+    elif isinstance(value, str) and value.startswith(TO_FILL_IN):
+        yield key, value.removeprefix(TO_FILL_IN).strip()
 
 
 def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo, folder: Path | None) -> Any:

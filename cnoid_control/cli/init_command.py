@@ -1,4 +1,4 @@
-"""`cnoid_control init`: a folder to start from, for any robot."""
+"""`cnoid_control init`: a folder to start from, for any robot or policy."""
 
 from __future__ import annotations
 
@@ -21,23 +21,47 @@ from cnoid_control.cli.init_templates import (
 )
 from cnoid_control.cli.model_arguments import add_model_arguments, check_rate, model_arguments
 from cnoid_control.cli.starter import class_name, module_name, refuse_existing, write_files
+from cnoid_control.cli.yaml_text import yaml_comment, yaml_number, yaml_scalar
 from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
     from cnoid_control.body import Body
 
 RATE = 1000.0
-WIDTH = 99
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument('model', metavar='MODEL', help='a model file or the name of one')
     parser.add_argument(
-        'folder', metavar='FOLDER', nargs='?', help="where to write; the robot's name by default"
+        'model',
+        metavar='MODEL|POLICY.onnx',
+        help='a robot model or a policy: a file, or the name of one',
     )
+    parser.add_argument(
+        'folder', metavar='FOLDER', nargs='?', help='where to write; the name of it by default'
+    )
+    parser.add_argument('-o', '--output', metavar='FOLDER', help='the same as FOLDER')
     add_model_arguments(parser)
-    parser.add_argument('--rate', type=float, default=RATE, metavar='HZ', help='control rate [Hz]')
+    parser.add_argument(
+        '--rate',
+        type=float,
+        metavar='HZ',
+        help=f"control rate [Hz]; {RATE:g}, or a multiple of the policy's own, where not given",
+    )
+    parser.add_argument('--robot', metavar='MODEL', help='of a policy: the robot that it moves')
+    parser.add_argument(
+        '--deploy',
+        metavar='FILE',
+        help="of a policy: Unitree's deploy.yaml or Isaac Lab's env.yaml; looked for beside it "
+        'where not given',
+    )
+    parser.add_argument(
+        '--option',
+        metavar='KEY=VALUE',
+        action='append',
+        default=[],
+        help='of a policy: an option that is known, such as period=0.02; may be repeated',
+    )
 
 
 def create_robot_folder(
@@ -112,7 +136,7 @@ def _words(body: Body, name: str, model: str, rate: float) -> dict[str, str]:
     class_ = class_name(name)
     gains = named_gains(body, 1.0 / rate)
     description = body.description
-    asked = ''.join(_comment(f'- {text}') for text in _asked(body, name))
+    asked = ''.join(yaml_comment(f'- {text}') for text in _asked(body, name))
     if asked:
         asked = '#\n# Please check; the model does not say, or something was assumed:\n' + asked
     section = instance_name(f'{name}.py:{class_}')
@@ -126,11 +150,11 @@ def _words(body: Body, name: str, model: str, rate: float) -> dict[str, str]:
         'name': name,
         'class_name': class_,
         'section': section,
-        'model': _scalar(model),
+        'model': yaml_scalar(model),
         'base': 'fixed' if body.is_fixed_root else 'floating',
         'base_reason': description.base_reason or 'As the model says.',
         'posture': posture,
-        'rate': _number(rate),
+        'rate': yaml_number(rate),
         # A robot without joints has no options.
         'gains': f'    {section}:\n      # {reason}\n{kp}{kd}' if kp else '',
         'asked': asked,
@@ -218,35 +242,31 @@ def _by_name(key: str, comment: str, values: Mapping[str, float]) -> str:
     """Map of the configuration; nothing for an empty one, which ROS parameters do not know."""
     if not values:
         return ''
-    lines = [f'        {_scalar(name)}: {_number(value)}' for name, value in values.items()]
+    lines = [
+        f'        {yaml_scalar(name)}: {yaml_number(value)}' for name, value in values.items()
+    ]
     return '\n'.join([f'      {key}:  # {comment}', *lines, ''])
-
-
-def _number(value: float) -> str:
-    """Number of six digits that YAML and ROS read as a float."""
-    mantissa, exponent, power = f'{value + 0.0:.6g}'.partition('e')
-    return f'{mantissa if "." in mantissa else mantissa + ".0"}{exponent}{power}'
-
-
-def _scalar(text: str) -> str:
-    import yaml
-
-    return yaml.safe_dump(text, width=10_000).partition('\n')[0]
-
-
-def _comment(text: str) -> str:
-    import textwrap
-
-    lines = textwrap.wrap(' '.join(text.split()), WIDTH - 4, subsequent_indent='  ')
-    return ''.join(f'# {line}\n' for line in lines)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the files and say how to go on."""
-    folder = Path(args.folder) if args.folder else None
+    if args.folder and args.output:
+        raise CnoidControlError(f'two folders: {args.folder} and --output {args.output}')
+    place = args.folder or args.output
+    folder = Path(place) if place else None
+    if args.rate is not None:
+        check_rate(args.rate)
+    if is_policy(args.model):
+        return _run_policy(args, folder)
+    for name in ('robot', 'deploy', 'option'):
+        if getattr(args, name):
+            raise CnoidControlError(
+                f'--{name} is for a policy, and {args.model!r} is neither an .onnx file nor a '
+                'policy of `cnoid_control get`'
+            )
     given = model_arguments(args.arguments)
-    check_rate(args.rate)
-    files = create_robot_folder(args.model, folder, given, args.base, args.rate)
+    rate = RATE if args.rate is None else args.rate
+    files = create_robot_folder(args.model, folder, given, args.base, rate)
     for path in files:
         print(f'wrote {path}')
     config = files[0]
@@ -259,4 +279,47 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-INIT = Command('init', 'write a folder to start from, for any robot', add_arguments, run)
+def is_policy(name: str) -> bool:
+    """Whether a file or name is that of a policy."""
+    from cnoid_control.catalog import ITEMS
+
+    known = ITEMS.get(name)
+    return name.lower().endswith('.onnx') or (known is not None and known.kind == 'policy')
+
+
+def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
+    from cnoid_control.cli.init_policy import check, create_policy_folder
+    from cnoid_control.runtime.config import parse_value
+
+    if not args.robot:
+        raise CnoidControlError(f'{args.model} is a policy: --robot MODEL says what it moves')
+    options = {}
+    for text in args.option:
+        key, equals, value = text.partition('=')
+        if not equals or not key:
+            raise CnoidControlError(f'--option {text!r} is not KEY=VALUE')
+        options[key] = parse_value(value)
+    config = create_policy_folder(
+        args.model,
+        args.robot,
+        folder,
+        Path(args.deploy) if args.deploy else None,
+        options,
+        model_arguments(args.arguments),
+        args.base,
+        args.rate,
+    )
+    print(f'wrote {config}')
+    text = config.read_text(encoding='utf-8')
+    if '# Please check' in text:
+        print(f'\nplease check what was assumed: the first lines of {config}')
+    reason = check(config)
+    if reason:
+        print(f'\nnot yet to be run; edit {config}:\n{reason}\n')
+    print(f'what it is told:  cnoid_control policy {config}')
+    print(f'run it:           cnoid_control run {config} --duration 10')
+    print(f'launch it:        ros2 launch cnoid_control robot.launch.py config:={config}')
+    return 0
+
+
+INIT = Command('init', 'write a folder to start from, for any robot or policy', add_arguments, run)

@@ -28,7 +28,7 @@ from cnoid_control.parameters import (
     parameter,
 )
 from cnoid_control.plugin import ControllerIO, SimpleController
-from cnoid_control.plugin.joint_values import joint_ids
+from cnoid_control.plugin.joint_values import JointPosture, joint_ids, posture_of
 
 # Share of a period by which the policy's period may differ from a whole number of ticks.
 PERIOD_TOLERANCE = 1e-6
@@ -130,9 +130,10 @@ class PolicyParameters:
     action: ActionParameters = field(default_factory=ActionParameters)
     gait: GaitParameters = field(default_factory=GaitParameters)
     velocity: VelocityParameters = field(default_factory=VelocityParameters)
-    posture: dict[str, float] = parameter(
+    posture: JointPosture = parameter(
         {},
-        "default posture by joint name; the policy's own, else the initial one",
+        "default posture: by joint name, a list by joint id, or the name of a model's posture; "
+        "where empty, the policy's own, else the initial one",
         unit='rad or m',
         read_only=True,
     )
@@ -233,9 +234,8 @@ class PolicyController(SimpleController):
                 f'{self.network.outputs[output]} values, and the policy has {self.joints.size} '
                 f'joints: {", ".join(self._names)}'
             )
-        self.default = body.q.copy()
-        posture = {**self.known.default, **given.posture}
-        self.default[joint_ids(body, 'posture', posture)] = list(posture.values())
+        own = posture_of(body, 'posture', self.known.default, body.q)
+        self.default = posture_of(body, 'posture', given.posture, own)
         self._ticks = self._ticks_of(given.period or self.known.period)
         self._enable(given)
         self.base: Base = (

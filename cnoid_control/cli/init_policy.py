@@ -1,0 +1,467 @@
+"""`cnoid_control init POLICY.onnx`: a configuration of what files say; the rest is asked for."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cnoid_control.cli.starter import module_name, write_files
+from cnoid_control.cli.yaml_text import yaml_comment, yaml_entry, yaml_number, yaml_scalar
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.parameters import TO_FILL_IN
+
+if TYPE_CHECKING:
+    from cnoid_control.body import Body
+    from cnoid_control.controllers.policy.known_tasks import KnownTask
+    from cnoid_control.controllers.policy.metadata import Metadata
+    from cnoid_control.controllers.policy.network import Network
+
+# Control rate where none is given; the next whole multiple of the policy's own [Hz].
+RATE = 500.0
+# Speed forward of the script that is written, where the policy's range allows it [m/s].
+SPEED = 0.5
+
+TRAINING_FILES = ('deploy.yaml', 'env.yaml')
+
+# Names that exporters give to inputs and outputs.
+OBSERVATION_NAMES = ('obs', 'actor_obs', 'observation', 'observations', 'policy')
+ACTION_NAMES = ('actions', 'action', 'continuous_actions')
+STATES = {'h_in': 'h_out', 'c_in': 'c_out'}
+
+# Observations that are common; sizes: 3, and one value per joint.
+LAYOUTS = {
+    'legged_gym, Isaac Lab and mjlab': (
+        'base_linear_velocity, base_angular_velocity, projected_gravity, velocity_command, '
+        'joint_position, joint_velocity, last_action'
+    ),
+    'Isaac Lab and mjlab, another order': (
+        'base_linear_velocity, base_angular_velocity, projected_gravity, joint_position, '
+        'joint_velocity, last_action, velocity_command'
+    ),
+    'MuJoCo Playground': (
+        'base_linear_velocity, base_angular_velocity, projected_gravity, joint_position, '
+        'joint_velocity, last_action, velocity_command'
+    ),
+    'unitree_rl_lab, without the linear velocity': (
+        'base_angular_velocity, projected_gravity, velocity_command, joint_position, '
+        'joint_velocity, last_action'
+    ),
+    'unitree_rl_gym': (
+        'base_angular_velocity, projected_gravity, velocity_command, joint_position, '
+        'joint_velocity, last_action, gait_phase'
+    ),
+}
+
+
+@dataclass
+class Draft:
+    """The `policy` section that is being written, and what its reader is told.
+
+    Attributes:
+        values: the options, nested.
+        comments: lines above an option, by its key ('action.scale').
+        said: where things come from, for the head of the file.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    comments: dict[str, list[str]] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+
+    def put(self, key: str, value: Any, *comments: str) -> None:
+        """Set an option, unless it is set already."""
+        place = self.values
+        *outer, name = key.split('.')
+        for part in outer:
+            place = place.setdefault(part, {})
+        if name not in place:
+            place[name] = value
+            self.comments[key] = list(comments)
+
+    def ask(self, key: str, wanted: str, *comments: str) -> None:
+        """Have an option filled in by somebody."""
+        self.put(key, f'{TO_FILL_IN} {wanted}', *comments)
+
+    def has(self, key: str) -> bool:
+        """Whether an option is set."""
+        place: Any = self.values
+        for part in key.split('.'):
+            if not isinstance(place, dict) or part not in place:
+                return False
+            place = place[part]
+        return True
+
+
+def create_policy_folder(
+    policy: str,
+    robot: str,
+    folder: Path | None = None,
+    beside: Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, str] | None = None,
+    base: str = 'auto',
+    rate: float | None = None,
+) -> Path:
+    """Write the configuration of a policy.
+
+    Args:
+        policy: the ONNX file, or the name of a policy in the cache.
+        robot: path of a model file, or the name of a model.
+        folder: where to write; a folder with the policy's name where None.
+        beside: deploy.yaml or env.yaml; looked for beside the policy where None.
+        options: options of the policy that are known, by key ('action.scale').
+        arguments: arguments of a .xacro file by name.
+        base: fixed, floating or auto.
+        rate: control rate [Hz]; a multiple of the policy's own where None.
+
+    Returns:
+        The file.
+
+    Raises:
+        CnoidControlError: the policy or the model cannot be used, or the file is there already.
+    """
+    # These take their time to import; other commands start without them.
+    from cnoid_control.catalog import find_model, find_policy
+    from cnoid_control.controllers.policy.known_tasks import find_task
+    from cnoid_control.controllers.policy.metadata_reader import read_metadata
+    from cnoid_control.controllers.policy.network import Network
+    from cnoid_control.parameters import FileName
+    from cnoid_control.runtime.config import RobotParameters
+    from cnoid_control.runtime.defaults import make_robot
+
+    file = find_policy(policy)
+    network = Network(file)
+    folder = folder or Path(module_name(Path(policy).name.partition('.')[0]))
+    name = module_name(folder.absolute().name)
+    path = find_model(robot)
+    given = dict(arguments or {})
+    body = make_robot(RobotParameters(model=FileName(path), arguments=given, base=base))
+    draft = Draft()
+    for key, value in (options or {}).items():
+        draft.put(key, value)
+    if beside is None:
+        beside = find_training_file(file)
+    joints = draft.values.get('joints') or []
+    known = read_metadata(network.metadata, beside, body.joint_names, joints)
+    draft.put('file', policy if str(file) != policy else _path_from(folder, file))
+    if beside is not None:
+        draft.put('metadata', _path_from(folder, beside))
+    _fill(draft, network, known, body, find_task(known, _observation_size(draft, network)))
+    period = draft.values.get('period') or known.period
+    own_rate = _rate(rate, period if isinstance(period, (int, float)) else 0.0)
+    text = _text(draft, name, body, known, (robot, path, folder), own_rate)
+    return write_files(folder, {f'{name}.yaml': text})[0]
+
+
+def find_training_file(policy: Path) -> Path | None:
+    """deploy.yaml or env.yaml of a policy: beside it, or in `params` there or one folder up."""
+    here = policy.resolve().parent
+    for folder in (here, here / 'params', here.parent / 'params'):
+        for name in TRAINING_FILES:
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+# --- what is said, and what is asked for ---------------------------------------------------------
+
+
+def _fill(
+    draft: Draft, network: Network, known: Metadata, body: Body, task: KnownTask | None
+) -> None:
+    from cnoid_control.plugin.joint_values import joint_ids
+
+    _fill_outputs(draft, network)
+    output = draft.values.get('action', {}).get('output') or next(iter(network.outputs))
+    size = network.outputs.get(output, 0)
+    joints = draft.values.get('joints') or known.joints
+    if joints:
+        joint_ids(body, 'joints', joints)
+    else:
+        draft.ask(
+            'joints',
+            f'{size} joints in the order of the network; {choices(body.joint_names)}',
+            f'Not said by {_origin(known, network)}. Two orders to check first:',
+            f'as in the model: [{", ".join(body.joint_names)}]',
+            f'breadth first, as in Isaac Lab: [{", ".join(_breadth_first(body))}]',
+        )
+    if task is not None:
+        _fill_task(draft, task, known)
+    _fill_observations(draft, network, known, len(joints) or size)
+    if not known.action_scale:
+        draft.ask(
+            'action.scale',
+            'factor of the actions (target = posture + scale * action): one number, or one per '
+            'joint',
+        )
+    if not known.default:
+        names = ', '.join(body.description.postures)
+        has = f'; the model has the postures {names}' if names else ''
+        draft.ask(
+            'posture',
+            f'default posture, which actions and positions are relative to, by joint name{has}',
+        )
+    if not known.period:
+        draft.ask('period', 'time between two inferences [s], such as 0.02')
+    _fill_gains(draft, known, body, joints)
+    draft.put(
+        'actuators',
+        'hardware',
+        'PD at the joints, as motors and simulators have it; `controller` computes it here.',
+    )
+    sources = [str(term.source) for term in known.terms.values()]
+    observed = draft.values.get('observations', [])
+    sources += [observed] if isinstance(observed, str) else observed
+    # Of an observation that is asked for, the question names it, too.
+    if any('velocity_command' in source for source in sources):
+        _fill_velocity(draft, known)
+
+
+def _fill_task(draft: Draft, task: KnownTask, known: Metadata) -> None:
+    """Put in what a trainer has in its code."""
+    draft.said.append(
+        f'{task.name}: observations, scales, posture and period are not in the file, but in the '
+        "trainer's own settings of this task; check them where you have changed the task"
+    )
+    draft.put('observations', list(task.observations))
+    for name, scale in task.scales.items():
+        draft.put(f'terms.{name}.scale', scale)
+    draft.put('action.scale', task.action_scale)
+    draft.put('posture', {name: task.default.get(name, 0.0) for name in known.joints})
+    draft.put('period', task.period)
+
+
+def _fill_outputs(draft: Draft, network: Network) -> None:
+    outputs = list(network.outputs)
+    if len(outputs) == 1:
+        return
+    named = next((name for name in ACTION_NAMES if name in outputs), '')
+    if named and named != outputs[0]:
+        draft.put('action.output', named)
+    elif not named:
+        sizes = ', '.join(f'{name} {size}' for name, size in network.outputs.items())
+        draft.ask('action.output', f'output with the action; outputs and sizes: {sizes}')
+
+
+def _observation_input(draft: Draft, network: Network) -> str:
+    """Input that the observation goes to: by its name, else the first that is nothing else."""
+    others = draft.values.get('inputs', {})
+    left = [name for name in network.inputs if name not in others and name != 'time_step']
+    named = [name for name in OBSERVATION_NAMES if name in left]
+    return (named or left or list(network.inputs))[0]
+
+
+def _observation_size(draft: Draft, network: Network) -> int:
+    return network.inputs[_observation_input(draft, network)]
+
+
+def _fill_observations(draft: Draft, network: Network, known: Metadata, joints: int) -> None:
+    from cnoid_control.controllers.policy.terms import TERMS
+
+    observed = _observation_input(draft, network)
+    for name, size in network.inputs.items():
+        if name == observed:
+            continue
+        if name == 'time_step':
+            draft.put('inputs.time_step', 'time_step')
+        elif STATES.get(name) in network.outputs:
+            draft.put(f'inputs.{name}', f'state:{STATES[name]}')
+        else:
+            draft.ask(
+                f'inputs.{name}',
+                f"{size} values: a term, or 'state:OUTPUT' of {', '.join(network.outputs)}",
+            )
+    if not draft.has('observations') and not known.observations:
+        _ask_observations(draft, network.inputs[observed], joints)
+        return
+    for name in draft.values.get('observations') or known.observations:
+        source = str(known.terms[name].source if name in known.terms else name)
+        if source not in TERMS and ':' not in source:
+            draft.ask(
+                f'terms.{name}.source',
+                f'the trainer observes {source!r} here; {choices(_sources())}',
+            )
+
+
+def _sources() -> list[str]:
+    from cnoid_control.controllers.policy.terms import SOURCES
+
+    return SOURCES
+
+
+def _ask_observations(draft: Draft, size: int, joints: int) -> None:
+    sizes = ', '.join(f'{name} {_term_size(name, joints)}' for name in _sources()[:13])
+    fitting: list[str] = []
+    for names in dict.fromkeys(LAYOUTS.values()):
+        one = sum(_term_size(name, joints) for name in names.split(', '))
+        if size % one == 0:
+            trainers = ' / '.join(key for key, value in LAYOUTS.items() if value == names)
+            history = f', each with history: {size // one}' if size > one else ''
+            fitting.append(f'{trainers}{history}: [{names}]')
+    comments = [f'Not said by the file. Layouts of {size} values to check first:', *fitting]
+    draft.ask(
+        'observations',
+        f'terms of {size} values in all, in order; sizes: {sizes}, ...',
+        *(comments if fitting else ['Not said by the file; no common layout has this size.']),
+    )
+
+
+def _term_size(name: str, joints: int) -> int:
+    from cnoid_control.controllers.policy.terms import ELEMENTS, JOINT_TERMS
+
+    if name in JOINT_TERMS or name == 'last_action':
+        return joints
+    return len(ELEMENTS.get(name, '12'))
+
+
+def _fill_gains(draft: Draft, known: Metadata, body: Body, joints: list[str]) -> None:
+    """Gains of the policy, else of the model's actuators, else of whom it may concern."""
+    own = {joint.joint_name: joint.description for joint in body.joints if joint.name}
+    wanted = joints or list(own)
+    for key, said in (('kp', known.kp), ('kd', known.kd)):
+        missing = [name for name in wanted if name not in said]
+        if not missing or draft.has(key) or draft.has(f'{key}_of'):
+            continue
+        lacking = [name for name in missing if getattr(own[name], key) <= 0.0]
+        damped = key == 'kd' and all(own[name].kp > 0.0 for name in lacking)
+        if lacking and not damped:
+            unit = 'N m/rad' if key == 'kp' else 'N m s/rad'
+            draft.ask(
+                key,
+                f'gain of all joints [{unit}], or {key}_of by joint name: {", ".join(lacking)}',
+            )
+        else:
+            draft.said.append(f"{key} is that of the model's actuators; no file says another one")
+
+
+def _fill_velocity(draft: Draft, known: Metadata) -> None:
+    if draft.has('velocity'):
+        return
+    speed = SPEED
+    if known.upper:
+        speed = min(SPEED, known.upper[0])
+    else:
+        draft.said.append(
+            'the ranges of the velocity command are not said: velocity.lower and velocity.upper '
+            'clamp it'
+        )
+    draft.put('velocity', {'script': {'walk': {'time': 1.0, 'velocity': [speed, 0.0, 0.0]}}})
+
+
+def _origin(known: Metadata, network: Network) -> str:
+    return known.origin or network.file.name
+
+
+def _breadth_first(body: Body) -> list[str]:
+    """Joints level by level from the root."""
+    depth: dict[str, int] = {}
+    for link in body.description.links:
+        moves = bool(link.joint_name) and link.joint_id >= 0
+        depth[link.name] = depth.get(link.parent or '', 0) + int(moves)
+    joints = [link for link in body.description.links if link.joint_name in body.joint_names]
+    joints.sort(key=lambda link: (depth[link.name], link.joint_id))
+    return [link.joint_name for link in joints]
+
+
+def _rate(given: float | None, period: float) -> float:
+    if given is not None:
+        return given
+    if not period > 0.0:
+        return RATE
+    return math.ceil(RATE * period - 1e-9) / period
+
+
+# --- the text --------------------------------------------------------------------------------
+
+
+def _path_from(folder: Path, file: Path) -> str:
+    """Path of a file as a configuration in a folder names it."""
+    file, start = file.resolve(), folder.resolve()
+    return os.path.relpath(file, start) if file.is_relative_to(start.parent) else str(file)
+
+
+def _text(
+    draft: Draft,
+    name: str,
+    body: Body,
+    known: Metadata,
+    model: tuple[str, str, Path],
+    rate: float,
+) -> str:
+    robot, path, folder = model
+    entry = robot if robot != path else _path_from(folder, Path(path))
+    lines = [f'# A policy: cnoid_control run {name}.yaml']
+    lines += [f'# and what it is told: cnoid_control policy {name}.yaml']
+    text = '\n'.join(lines) + '\n'
+    if known.origin:
+        text += yaml_comment(f'Read from {known.origin}: {", ".join(_said(known))}.')
+    if draft.said:
+        text += '#\n# Please check:\n' + ''.join(yaml_comment(f'- {said}') for said in draft.said)
+    text += '/**:\n  ros__parameters:\n    robot:\n'
+    text += f'      model: {yaml_scalar(entry)}\n'
+    text += f'      base: {"fixed" if body.is_fixed_root else "floating"}\n'
+    posture = draft.values.get('posture') or known.default
+    if isinstance(posture, Mapping) and posture:
+        posture = {joint: value for joint, value in posture.items() if joint in body.joint_names}
+    if posture and not str(posture).startswith(TO_FILL_IN):
+        text += "      # As in training: the policy's default.\n"
+        text += yaml_entry('posture', posture, 3, {})
+    text += f'    rate: {yaml_number(rate)}\n    controller: policy\n    policy:\n'
+    for key, value in _ordered(draft.values).items():
+        text += yaml_entry(key, value, 3, draft.comments)
+    return text + '    hardware:\n      type: mujoco\n'
+
+
+def _said(known: Metadata) -> list[str]:
+    """What the files say, in words."""
+    words = {
+        'joints': known.joints,
+        'gains': known.kp,
+        'posture': known.default,
+        'action scale': known.action_scale,
+        'observations': known.observations,
+        'ranges of the command': known.lower,
+        'period': known.period,
+    }
+    return [word for word, value in words.items() if value]
+
+
+ORDER = (
+    'file',
+    'metadata',
+    'joints',
+    'observations',
+    'terms',
+    'inputs',
+    'action',
+    'posture',
+    'period',
+    'kp',
+    'kd',
+    'kp_of',
+    'kd_of',
+    'actuators',
+    'velocity',
+)
+
+
+def _ordered(values: Mapping[str, Any]) -> dict[str, Any]:
+    names = [name for name in ORDER if name in values]
+    return {name: values[name] for name in [*names, *(set(values) - set(names))]}
+
+
+def check(config: Path) -> str:
+    """Why the controller refuses a configuration as it is; empty where it does not."""
+    import io
+
+    from cnoid_control.simulation import Simulation
+
+    try:
+        with Simulation(str(config), record=False, os=io.StringIO()) as simulation:
+            simulation.step()
+            return str(simulation.summary().get('reason', ''))
+    except CnoidControlError as error:
+        return str(error)

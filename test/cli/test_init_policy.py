@@ -1,0 +1,262 @@
+"""`cnoid_control init POLICY.onnx`: what files say is used, and the rest is asked for by name."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip('onnxruntime', reason='needs onnxruntime')
+pytest.importorskip('onnx', reason='needs onnx')
+pytest.importorskip('mujoco', reason='needs MuJoCo')
+
+from networks import counting, linear
+
+from cnoid_control import load_robot
+from cnoid_control.catalog import cached_model
+from cnoid_control.cli.main import main
+
+ARM = load_robot('arm').joint_names
+SIZE = len(ARM)
+DEPLOY = f"""
+joint_ids_map: {list(reversed(range(SIZE)))}
+step_dt: 0.02
+stiffness: {[float(100 + i) for i in range(SIZE)]}
+damping: {[10.0] * SIZE}
+default_joint_pos: {[0.1 * i for i in range(SIZE)]}
+actions:
+  JointPositionAction: {{scale: {[0.5] * SIZE}, offset: {[0.1 * i for i in range(SIZE)]},
+                         clip: null, joint_ids: null}}
+observations:
+  joint_pos_rel: {{params: {{}}, clip: null, scale: {[1.0] * SIZE}, history_length: 1}}
+  velocity_commands: {{params: {{}}, clip: null, scale: [1.0, 1.0, 1.0], history_length: 1}}
+commands: {{base_velocity: {{ranges: {{lin_vel_x: [-0.2, 0.3], lin_vel_y: [0.0, 0.1],
+                                       ang_vel_z: [-1.0, 1.0]}}}}}}
+"""
+MJLAB = {
+    'joint_names': ','.join(ARM),
+    'joint_stiffness': ','.join(['100.0'] * SIZE),
+    'joint_damping': ','.join(['10.0'] * SIZE),
+    'default_joint_pos': ','.join(['0.2'] * SIZE),
+    'action_scale': '0.5',
+    'observation_names': 'joint_pos,actions',
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def network(name: str, inputs: int, **metadata: str) -> str:
+    """Write a network that stays in the default posture; its file."""
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    linear(file, np.zeros((SIZE, inputs)), np.zeros(SIZE), metadata)
+    return name
+
+
+def init(*words: str) -> int:
+    """Run the command for the arm, into the folder `arm`."""
+    return main(['init', *words, '--robot', 'arm', '-o', 'arm'])
+
+
+def section() -> dict:
+    """The `policy` section that was written."""
+    return yaml.safe_load(Path('arm/arm.yaml').read_text())['/**']['ros__parameters']['policy']
+
+
+def run(capsys: pytest.CaptureFixture, *words: str) -> tuple[int, str, str]:
+    """Exit status, standard output and errors of the configuration that was written."""
+    capsys.readouterr()
+    status = main(['run', 'arm', '--duration', '0.2', '--json', *words])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_what_all_files_say_runs_as_it_is(capsys) -> None:
+    """Unitree's folders: exported/policy.onnx and params/deploy.yaml; joints by an option."""
+    policy = network('exported/policy.onnx', SIZE + 3)
+    Path('params').mkdir()
+    Path('params/deploy.yaml').write_text(DEPLOY)
+    order = json.dumps(list(reversed(ARM)))
+    assert init(policy, '--option', f'joints={order}') == 0
+    text = capsys.readouterr().out
+    assert 'not yet to be run' not in text
+    given = section()
+    assert Path('arm', given['metadata']).resolve() == Path('params/deploy.yaml').resolve()
+    assert not Path(given['file']).is_absolute()
+    assert '???' not in Path('arm/arm.yaml').read_text()
+    # Within the range of the policy.
+    assert given['velocity']['script']['walk']['velocity'] == [0.3, 0.0, 0.0]
+    status, out, _ = run(capsys)
+    assert status == 0
+    assert json.loads(out)['exit'] == 'completed'
+    whole = yaml.safe_load(Path('arm/arm.yaml').read_text())['/**']['ros__parameters']
+    assert whole['robot']['posture'][ARM[0]] == pytest.approx(0.1 * (SIZE - 1))
+    assert whole['rate'] == 500.0
+
+
+def test_numbers_of_joints_are_asked_for(capsys) -> None:
+    """deploy.yaml numbers motors: nobody knows which joints of another robot they are."""
+    policy = network('policy.onnx', SIZE + 3)
+    Path('somewhere.yaml').write_text(DEPLOY)
+    assert init(policy, '--deploy', 'somewhere.yaml') == 0
+    wanted = f'policy.joints: is still to be filled in: {SIZE} joints in the order of the network'
+    assert wanted in capsys.readouterr().out
+    status, _, errors = run(capsys)
+    assert status == 1
+    assert wanted in errors
+    assert f'choose from: {", ".join(ARM)}' in errors
+
+
+def test_mjlab_says_all_but_the_period(capsys) -> None:
+    """And the gains, of which the model of the arm has none, are the file's."""
+    assert init(network('policy.onnx', 2 * SIZE, **MJLAB)) == 0
+    assert [key for key, value in section().items() if str(value).startswith('???')] == ['period']
+    status, _, errors = run(capsys)
+    assert status == 1
+    assert 'policy.period: is still to be filled in: time between two inferences [s]' in errors
+    status, out, _ = run(capsys, '--option', 'period=0.02')
+    assert status == 0
+    assert json.loads(out)['exit'] == 'completed'
+
+
+def test_what_nobody_says_is_asked_for_at_once(capsys) -> None:
+    """Every key, with the sizes and choices that are known; layouts of that size are proposed."""
+    size = 9 + 3 * SIZE
+    assert init(network('policy.onnx', size)) == 0
+    status, _, errors = run(capsys)
+    assert status == 1
+    for text in (
+        f'joints: is still to be filled in: {SIZE} joints in the order of the network; choose',
+        f'observations: is still to be filled in: terms of {size} values in all',
+        f'joint_position {SIZE}, absolute_joint_position {SIZE}',
+        'action.scale: is still to be filled in: factor of the actions',
+        'posture: is still to be filled in: default posture',
+        'period: is still to be filled in',
+        (
+            'kp: is still to be filled in: gain of all joints [N m/rad], or kp_of by joint name: '
+            f'{", ".join(ARM)}'
+        ),
+        'kd: is still to be filled in',
+    ):
+        assert f'policy.{text}' in errors or text in errors
+    comments = ' '.join(re.sub(r'\n *#', '', Path('arm/arm.yaml').read_text()).split())
+    assert f'Layouts of {size} values' in comments
+    assert (
+        'unitree_rl_lab, without the linear velocity: [base_angular_velocity, projected_gravity, '
+        'velocity_command, joint_position, joint_velocity, last_action]'
+    ) in comments
+
+
+def test_what_is_known_can_be_given(capsys) -> None:
+    """Options take the place of questions, and the configuration runs."""
+    given = {
+        'joints': json.dumps(ARM),
+        'observations': '[joint_position, joint_velocity]',
+        'terms.joint_velocity.scale': '0.05',
+        'action.scale': '0.5',
+        'posture': json.dumps({ARM[0]: 0.1}),
+        'period': '0.01',
+        'kp': '100.0',
+        'kd': '10.0',
+    }
+    words = [word for key, value in given.items() for word in ('--option', f'{key}={value}')]
+    assert init(network('policy.onnx', 2 * SIZE), *words) == 0
+    assert 'not yet to be run' not in capsys.readouterr().out
+    assert section()['terms'] == {'joint_velocity': {'scale': 0.05}}
+    assert run(capsys)[0] == 0
+
+
+def test_observations_of_another_size_are_told(capsys) -> None:
+    """With the terms and their sizes, when it is written and when it is run."""
+    policy = network('policy.onnx', 2 * SIZE + 1, **MJLAB)
+    assert init(policy, '--option', 'period=0.02') == 0
+    message = (
+        f"input 'obs' wants {2 * SIZE + 1} values, and the observation has {2 * SIZE}: "
+        f'joint_pos {SIZE}, actions {SIZE}'
+    )
+    assert message in capsys.readouterr().out
+    status, out, errors = run(capsys)
+    assert status == 1
+    assert message in out + errors
+
+
+def test_terms_that_are_not_known_are_asked_for(capsys) -> None:
+    """With what the trainer calls them, and the choices."""
+    metadata = {**MJLAB, 'observation_names': 'joint_pos,height_scan'}
+    assert init(network('policy.onnx', SIZE + 187, **metadata), '--option', 'period=0.02') == 0
+    status, _, errors = run(capsys)
+    assert status == 1
+    assert (
+        'policy.terms.height_scan.source: is still to be filled in: the trainer observes '
+        "'height_scan' here; choose from: base_linear_velocity"
+    ) in errors
+
+
+def test_other_inputs(capsys) -> None:
+    """State and the number of the step are known by their names; others are asked for."""
+    counting(Path('rnn.onnx'), SIZE)
+    assert init('rnn.onnx') == 0
+    assert section()['inputs'] == {'h_in': 'state:h_out', 'time_step': 'time_step'}
+    assert 'output' not in section()['action']
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        (['init', 'policy.onnx'], 'policy.onnx is a policy: --robot MODEL says what it moves'),
+        (['init', 'none.onnx', '--robot', 'arm'], "no policy file 'none.onnx'"),
+        (['init', 'arm', '--robot', 'arm'], "--robot is for a policy, and 'arm' is neither"),
+        (
+            ['init', 'policy.onnx', '--robot', 'sr1'],
+            f'joints.{ARM[0]}: unknown joint; choose',
+        ),
+        (['init', 'policy.onnx', 'a', '-o', 'b', '--robot', 'arm'], 'two folders: a and'),
+        (['init', 'policy.onnx', '--robot', 'arm', '--option', 'x'], "'x' is not KEY=VALUE"),
+        (['init', 'policy.onnx', '--robot', 'arm', '--deploy', 'no.yaml'], 'no.yaml cannot be'),
+        (['init', 'policy.onnx', 'there', '--robot', 'arm'], 'exists already'),
+    ],
+)
+def test_refusals(capsys, words: list[str], message: str) -> None:
+    """Nothing is written then."""
+    network('policy.onnx', 2 * SIZE, **MJLAB)
+    Path('there').mkdir()
+    Path('there/there.yaml').write_text('mine')
+    assert main(words) == 1
+    assert message in capsys.readouterr().err
+    assert sorted(path.name for path in Path().iterdir()) == ['policy.onnx', 'there']
+    assert Path('there/there.yaml').read_text() == 'mine'
+
+
+@pytest.mark.parametrize(
+    ('policy', 'robot'),
+    [
+        ('g1_walk_ppo', 'g1_holosoma'),
+        ('g1_walk_sac', 'g1_holosoma'),
+        ('t1_walk_ppo', 't1'),
+        ('t1_walk_sac', 't1'),
+    ],
+)
+def test_humanoids_walk_with_what_was_written(capsys, policy: str, robot: str) -> None:
+    """Forward at about the speed of the script, upright, without a line that was edited."""
+    for name in (policy, robot):
+        if cached_model(name) is None:
+            pytest.skip(f'{name} is not in the cache: cnoid_control get {name}')
+    assert main(['init', policy, '--robot', robot]) == 0
+    assert 'not yet to be run' not in capsys.readouterr().out
+    assert main(['run', policy, '--duration', '6', '--json']) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary['exit'] == 'completed'
+    assert not summary['fell']
+    assert summary['max_tilt_deg'] < 10.0
+    # 0.5 m/s for five seconds.
+    assert 1.5 < summary['root_position'][0] < 3.0
+    assert abs(summary['root_position'][1]) < 1.0
