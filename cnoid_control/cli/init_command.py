@@ -282,9 +282,14 @@ def run(args: argparse.Namespace) -> int:
 def is_policy(name: str) -> bool:
     """Whether a file or name is that of a policy."""
     from cnoid_control.catalog import ITEMS
+    from cnoid_control.share import share_folder
 
     known = ITEMS.get(name)
-    return name.lower().endswith('.onnx') or (known is not None and known.kind == 'policy')
+    return (
+        name.lower().endswith('.onnx')
+        or (known is not None and known.kind == 'policy')
+        or (share_folder() / 'policy' / f'{name}.onnx').is_file()
+    )
 
 
 def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:

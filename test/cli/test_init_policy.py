@@ -236,6 +236,18 @@ def test_refusals(capsys, words: list[str], message: str) -> None:
     assert Path('there/there.yaml').read_text() == 'mine'
 
 
+def test_the_policy_that_is_here_walks(capsys) -> None:
+    """All that it needs is in its file."""
+    assert main(['init', 'trotter_walk', '--robot', 'trotter', '-o', 'mine']) == 0
+    assert 'not yet to be run' not in capsys.readouterr().out
+    assert main(['run', 'mine', '--duration', '3', '--json']) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary['exit'] == 'completed'
+    assert not summary['fell']
+    # 0.5 m/s for two seconds.
+    assert 0.6 < summary['root_position'][0] < 1.4
+
+
 @pytest.mark.parametrize(
     ('policy', 'robot'),
     [
