@@ -97,6 +97,7 @@ class TeleopNode(Node):
         self._twists = self.create_publisher(kind, options.topic, 10) if options.topic else None
         self._sticks = self.create_publisher(JoyMessage, options.joy, 10) if options.joy else None
         self._stop = self.create_client(Trigger, options.stop_service)
+        self._service = self.resolve_service_name(options.stop_service)
         self._zeros = 0
         self.is_stopping = False
         self._asked = 0.0
@@ -127,7 +128,7 @@ class TeleopNode(Node):
         if self._twists is not None:
             self._twists.publish(self._twist_message(Twist()))
         self.is_stopping, self._answer, self._asked = True, None, time.monotonic()
-        self._tell(f'STOP: calling {self._stop.srv_name}')
+        self._tell(f'STOP: calling {self._service}')
 
     def _look_for_answer(self) -> None:
         """Call the service as soon as it is there; say what it has answered."""
@@ -141,7 +142,7 @@ class TeleopNode(Node):
             self._tell(f'{word}: {result.message}')
         elif time.monotonic() - self._asked > STOP_PATIENCE:
             self._asked = time.monotonic()
-            self._tell(f'NOT STOPPED: {self._stop.srv_name} does not answer; still trying')
+            self._tell(f'NOT STOPPED: {self._service} does not answer; still trying')
 
     def release(self) -> None:
         """Publish that nothing is held; at the end."""

@@ -1,0 +1,118 @@
+"""Runs in which somebody moves the robot by hand."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from terminal_rig import TerminalRig
+
+from cnoid_control import SimpleController, Simulation
+from cnoid_control.plugin.mailbox import Joy, Twist
+from cnoid_control.teleop.device import TeleopDevice
+from cnoid_control.teleop.embedded import EmbeddedTeleop
+
+RUN = ['-m', 'cnoid_control.cli.main', 'run']
+
+
+def summary_of(rig: TerminalRig) -> dict[str, Any]:
+    """Return the JSON object that the run has printed at its end."""
+    (line,) = (line for line in rig.output.splitlines() if line.startswith('{'))
+    return json.loads(line)
+
+
+def started(*words: str) -> TerminalRig:
+    """Start a run by the keyboard, and wait until keys are heard."""
+    rig = TerminalRig(*RUN, *words, '--teleop', 'keyboard', '--json')
+    assert rig.wait_for('space STOPS', timeout=60.0), rig.output
+    return rig
+
+
+def test_keys_drive_the_tank_until_esc() -> None:
+    """At the pace of the wall clock; a run without a duration ends when the keyboard is left."""
+    pytest.importorskip('sshkeyboard', reason='needs sshkeyboard')
+    rig = started('tank', '--set', 'hardware.mujoco.camera_renderer=rays')
+    start = time.monotonic()
+    assert rig.hold('w', lambda: time.monotonic() - start > 2.0)
+    rig.press('\x1b')
+    rig.process.wait(30.0)
+    summary = summary_of(rig)
+    assert (summary['exit'], summary['interrupted']) == ('completed', True)
+    # The script of the configuration would have turned it later; half a metre a second at most.
+    assert 0.2 < summary['root_position'][0] <= 0.5 * summary['duration']
+    assert abs(summary['root_position'][1]) < 0.02
+    assert summary['real_time_factor'] < 1.1
+    assert rig.settings == rig.before
+    assert rig.close() == 0
+
+
+def test_the_space_bar_stops_the_run() -> None:
+    """By the safe state, with the reason; the exit status says it."""
+    pytest.importorskip('sshkeyboard', reason='needs sshkeyboard')
+    rig = started('car')
+    rig.press(' ')
+    rig.process.wait(30.0)
+    summary = summary_of(rig)
+    assert (summary['exit'], summary['reason']) == ('failed', 'stopped by the keyboard')
+    assert rig.settings == rig.before
+    assert rig.close() == 1
+
+
+def test_a_controller_that_cannot_be_steered_is_named() -> None:
+    """Keys that nobody hears are not accepted silently."""
+    pytest.importorskip('sshkeyboard', reason='needs sshkeyboard')
+    rig = started('pd')
+    rig.process.wait(30.0)
+    reason = summary_of(rig)['reason']
+    assert reason.startswith('pd: no controller has a mailbox for Joy or Twist'), reason
+    assert rig.close() == 1
+
+
+class Held(TeleopDevice):
+    """Full left stick ahead, held."""
+
+    name = help = 'hand'
+
+    def read(self) -> Joy:
+        """As it is held."""
+        return Joy(axes=np.array([0.0, 1.0]), buttons=(0, 0, 0, 0, 1))
+
+    def leave(self) -> None:
+        """Say that nothing comes any more."""
+        self._end = 'it was left'
+
+    def close(self) -> None:
+        """Say that it was closed."""
+        self._end = 'closed'
+
+
+class Follower(SimpleController):
+    """Takes twists alone, and finishes with the first one that is not zero."""
+
+    def initialize(self, io: Any) -> bool:
+        """Open a mailbox."""
+        self.mailbox = io.mailbox('velocity', Twist)
+        io.enable_io(io.body.joint(0))
+        return True
+
+    def control(self) -> bool:
+        """Wait for a twist."""
+        twist = self.mailbox.take_latest()
+        self.got = twist.linear.tolist() if twist is not None else None
+        return not (twist is not None and twist.linear.any())
+
+
+def test_who_takes_twists_gets_twists() -> None:
+    """By the velocities at full stick; the device is closed, and a lost one ends no run."""
+    simulation = Simulation('pendulum', Follower)
+    device, told = Held(), []
+    device.leave()
+    with EmbeddedTeleop(simulation.loop, device, told.append):
+        summary = simulation.complete(30.0, real_time=True)
+    assert summary['exit'] == 'finished'
+    assert simulation.controller.got == [0.5, 0.0, 0.0]
+    assert told == ['hand: hand', 'it was left']
+    assert device.end == 'closed'
