@@ -83,7 +83,7 @@ class GeometryBuilder:
                 if shape.collision:
                     known.update(dict.fromkeys(_selectors(link, shape)))
         for selector in parameters.collision:
-            if selector not in known:
+            if selector.removeprefix('-') not in known:
                 raise HardwareError(f'collision: {selector!r} selects no shape; {choices(known)}')
 
     def add_floor(self, bits: int = WORLD_BIT) -> None:
@@ -119,9 +119,7 @@ class GeometryBuilder:
         """Add the shapes of a link that are seen or collide."""
         chosen = self._parameters.collision
         for shape in link.shapes:
-            collides = shape.collision and (
-                not chosen or any(name in chosen for name in _selectors(link, shape))
-            )
+            collides = shape.collision and is_chosen(_selectors(link, shape), chosen)
             if collides or shape.visual:
                 self._add_shape(body, link, shape, collides)
 
@@ -259,6 +257,13 @@ def _selectors(link: LinkDescription, shape: Shape) -> list[str]:
 def selectors(link: str, kind: str, name: str) -> list[str]:
     """Entries of the collision list that select a shape by its link, its kind and its name."""
     return [link, f'{link}/{kind}', *([f'{link}/{name}'] if name else [])]
+
+
+def is_chosen(names: Sequence[str], chosen: Sequence[str]) -> bool:
+    """Whether the collision list lets a shape collide that these entries select."""
+    wanted = [entry for entry in chosen if not entry.startswith('-')]
+    is_wanted = not wanted or any(name in wanted for name in names)
+    return is_wanted and not any(f'-{name}' in chosen for name in names)
 
 
 def _area(mesh: Mesh) -> float:

@@ -21,7 +21,12 @@ from cnoid_control.hardware.exceptions import HardwareError, not_simulable
 from cnoid_control.hardware.mujoco.actuators import add_actuator
 from cnoid_control.hardware.mujoco.body_spec import BodySpec
 from cnoid_control.hardware.mujoco.elements import DeviceElements, RobotElements
-from cnoid_control.hardware.mujoco.geometry import EVERY_BIT, GeometryBuilder, selectors
+from cnoid_control.hardware.mujoco.geometry import (
+    EVERY_BIT,
+    GeometryBuilder,
+    is_chosen,
+    selectors,
+)
 from cnoid_control.hardware.mujoco.parameters import GRAVITY, MujocoParameters
 
 # Actuator groups of the loop's actuators and of the file's that they stand in for.
@@ -205,5 +210,5 @@ class MjcfWorld:
                 continue
             for geom in part.body(link.name).geoms:
                 kind = mujoco.mjtGeom(geom.type).name.removeprefix('mjGEOM_').lower()
-                if not set(chosen).intersection(selectors(link.name, kind, geom.name)):
+                if not is_chosen(selectors(link.name, kind, geom.name), chosen):
                     geom.contype = geom.conaffinity = 0

@@ -78,7 +78,8 @@ class MujocoParameters(SceneParameters):
     )
     collision: list[str] = parameter(
         [],
-        'shapes that collide: LINK, LINK/box (or sphere, mesh, ...), LINK/NAME; empty for all',
+        'shapes that collide: LINK, LINK/box (or sphere, mesh, ...), LINK/NAME, or all but those '
+        'with a minus (-LINK/box); empty for all',
     )
     self_collision: bool = parameter(
         False, 'whether links of the robot collide with each other; MJCF files say it themselves'

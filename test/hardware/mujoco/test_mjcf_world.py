@@ -462,6 +462,8 @@ def test_robot_without_a_base_can_be_moved(tmp_path):
 
 def test_collision_list_selects_geoms_of_the_file(floater_file):
     """What is not in the list does not collide."""
+    model = simulate(load(floater_file), collision=['-trunk']).model
+    assert model.geom_contype[model.body('trunk').geomadr[0]] == 0
     model = simulate(load(floater_file), collision=['trunk']).model
     assert model.geom_contype[model.body('trunk').geomadr[0]]
     assert not model.geom_contype[model.body('mast').geomadr[0]]

@@ -157,11 +157,14 @@ def test_friction_is_the_materials_unless_told_otherwise(
 
 
 def test_only_chosen_shapes_collide(simulate: Simulate) -> None:
-    """With a list of shapes the others pass through the floor; without one all collide."""
+    """With a list of shapes the others pass through the floor, or those with a minus do."""
     low = Shape(Sphere(0.1), name='low')
     high = Shape(Box((0.1, 0.1, 0.1)), translation=np.array([0.0, 0.0, 0.2]))
     rests = {}
-    for collision in ((), ('thing/low',), ('thing/box',), ('thing',)):
+    for collision in (
+        *((), ('thing/low',), ('thing/box',), ('thing',)),
+        *(('-thing/box',), ('-thing/low',), ('thing', '-thing/low')),
+    ):
         body = make_thing(low, high, height=0.1)
         hardware = simulate(body, make_request(body, {}), collision=list(collision))
         tick(hardware, 150)
@@ -170,6 +173,9 @@ def test_only_chosen_shapes_collide(simulate: Simulate) -> None:
     assert rests['thing/low',] == pytest.approx(0.1, abs=2e-3)
     assert rests['thing',] == pytest.approx(0.1, abs=2e-3)
     assert rests['thing/box',] < 0.05
+    assert rests['-thing/box',] == pytest.approx(0.1, abs=2e-3)
+    assert rests['-thing/low',] < 0.05
+    assert rests['thing', '-thing/low'] < 0.05
 
 
 @pytest.mark.parametrize('self_collision', [False, True])
