@@ -18,10 +18,12 @@ from cnoid_control.plugin.registry import controller_class, instance_name
 from cnoid_control.recording import Recording, html_table
 from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, override, parse_config
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.defaults import load_run
 from cnoid_control.runtime.hot_swap import BEGUN, ENDED, HotSwap, SwapState, Transition
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.succession import Succession
 from cnoid_control.runtime.summary import RunMonitor, summarize
 
 # What makes the main controller, where it is not found by its name.
@@ -96,6 +98,7 @@ class SimulatedRobot:
         name: its name in the simulation.
         config: its configuration.
         loop: its loop.
+        succession: who has taken over from whom.
         monitor: statistics so far.
     """
 
@@ -144,6 +147,9 @@ class SimulatedRobot:
         self._recorded = Recording(self.loop.trace, self.body) if self._records else None
         self.monitor = RunMonitor(self.loop)
         self._swapper = HotSwap(self.loop, holding=self.config.parameters.safe_state)
+        self.succession = Succession(
+            self.loop, self._swapper, lambda: self.config, self._succeeded
+        )
         # The swap that may still be given up, and who had the robot before it.
         self._swap: tuple[Transition, RunConfig, Maker | None] | None = None
         self._is_begun = False
@@ -291,6 +297,14 @@ class SimulatedRobot:
         self._swap = transition, self.config, self._maker
         self.config, self._maker = config, maker
         return transition
+
+    def _succeeded(self, host: ControllerHost, config: RunConfig) -> None:
+        """Take note of controllers that take over by themselves."""
+        self._settle()
+        transition = self.loop.transition
+        if transition is not None:
+            self._swap = transition, self.config, self._maker
+        self.config, self._maker = config, None
 
     def _settle(self) -> None:
         """Take note where the controller before a swap has the robot again."""

@@ -88,12 +88,12 @@ def _show_graph(name: str, picture: str | None) -> int:
     options = config.options.get(controller, {})
     if isinstance(options, str):
         options = parse_option_string(options)
-    found = find_controller(config.parameters.controller, config.folder)
+    found = find_controller(config.controller_type, config.folder)
     if issubclass(found, MadeController):
         # The rest is for the actuators.
         own = {name for name, _, _ in found.maker.fields}
         options = {key: value for key, value in options.items() if key in own}
-    root = make_stage(controller, config.parameters.controller, options, folder=config.folder)
+    root = make_stage(controller, config.controller_type, options, folder=config.folder)
     print(graph_text(root, config.name))
     if picture:
         draw_graph(root, picture, config.name)

@@ -44,7 +44,7 @@ def make_controllers(
         CnoidControlError: a sub-controller's parent does not exist.
     """
     main = config.controller_name
-    types: dict[str, str] = {main: config.parameters.controller}
+    types: dict[str, str] = {main: config.controller_type}
     others = config.parameters.other_controllers
     if main in others:
         raise not_allowed('other_controllers', main, 'it is the main controller')
@@ -63,7 +63,10 @@ def make_controllers(
     for name, options in config.options.items():
         if name not in managed:
             # It waits for a swap, where a mistake would be found too late.
-            check_options(name, find_controller(name, config.folder), options, config.folder)
+            kind = find_controller(config.type_of(name), config.folder)
+            check_options(name, kind, options, config.folder)
+    for name in config.parameters.standby:
+        find_controller(config.type_of(name), config.folder)
     top = [managed[main]]
     for name, other in others.items():
         if not other.parent:

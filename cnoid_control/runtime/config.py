@@ -201,16 +201,34 @@ class OtherController:
 
 
 @dataclass
+class StandbyController:
+    """A controller that waits for a swap, or for its predecessor's end."""
+
+    type: PluginName = parameter(
+        '', "entry point, 'package.module:Class' or 'file.py:Class'; its name where empty"
+    )
+    then: str = parameter('', "who takes over when it ends or fails; the run's `then` where empty")
+
+
+@dataclass
 class RunParameters:
     """The keys of a configuration besides the controllers' own sections and `hardware`."""
 
     robot: RobotParameters
     controller: PluginName = parameter(
-        description="entry point, 'package.module:Class' or 'file.py:Class'"
+        description="entry point, 'package.module:Class' or 'file.py:Class', or one of `standby`"
     )
     rate: float = parameter(DEFAULT_RATE, 'ticks per second', unit='Hz', minimum=0.1, maximum=1e5)
     other_controllers: dict[str, OtherController] = parameter(
         {}, 'more controllers on the same robot, and sub-controllers, by name'
+    )
+    standby: dict[str, StandbyController] = parameter(
+        {}, 'controllers that `controller` and `then` may name, with options under their names'
+    )
+    then: str = parameter(
+        '',
+        'controller that takes over when the one that has the robot ends or fails: one of '
+        '`standby`, or an entry point; none where empty',
     )
     active_control_only: bool = parameter(
         True, 'whether the run ends when every controller returns False in one tick'
@@ -267,6 +285,24 @@ class RunConfig:
         return instance_name(self.parameters.controller)
 
     @property
+    def controller_type(self) -> str:
+        """Entry point, module or file of the main controller."""
+        return self.type_of(self.parameters.controller)
+
+    def type_of(self, controller: str) -> str:
+        """Entry point, module or file of a controller that may be one of `standby`."""
+        waiting = self.parameters.standby.get(controller)
+        return waiting.type or controller if waiting is not None else controller
+
+    @property
+    def successor(self) -> str:
+        """Who takes over from the main controller; empty for none."""
+        main, given = self.parameters.controller, self.parameters
+        waiting = given.standby.get(main)
+        then = waiting.then if waiting is not None and waiting.then else given.then
+        return '' if then == main else then
+
+    @property
     def time_step(self) -> float:
         """Period of the ticks [s]."""
         return 1.0 / self.parameters.rate
@@ -316,7 +352,8 @@ def override(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     if isinstance(old, str) and isinstance(new, str):
         name = instance_name(old)
         others = values.get('other_controllers')
-        named = {instance_name(new), *controller_names(), *(others or ())}
+        waiting = values.get('standby')
+        named = {instance_name(new), *controller_names(), *(others or ()), *(waiting or ())}
         if name not in named and name not in changes:
             merged.pop(name, None)
     return merged
@@ -364,6 +401,7 @@ def parse_config(
         raise ParameterError('robot.model', 'is missing')
     sections = [instance_name(parameters.controller), *parameters.other_controllers]
     # Options of controllers that are not in use yet may wait for a swap.
+    sections += parameters.standby
     allowed = dict.fromkeys([*known, 'hardware', *sections, *controller_names()])
     options: dict[str, str | dict[str, Any]] = {}
     for key, value in values.items():
@@ -374,10 +412,36 @@ def parse_config(
         if not isinstance(value, (str, dict)):
             raise wrong_type(key, value, 'a map of options, or an option string,')
         options[key] = value
+    _check_standby(parameters, known)
     hardware_type, hardware = _parse_hardware(values.get('hardware', {}), folder)
     return RunConfig(
         name, parameters, options, hardware_type, hardware, dict(values), folder or Path.cwd()
     )
+
+
+def _check_standby(given: RunParameters, keys: Collection[str]) -> None:
+    """Refuse names that are taken, and successors that do not exist."""
+    for name in given.standby:
+        if name in keys or name == 'hardware' or name in given.other_controllers or ':' in name:
+            raise not_allowed('standby', name, 'it is the name of something else')
+    wanted = {'then': given.then}
+    wanted |= {f'standby.{name}.then': one.then for name, one in given.standby.items()}
+    known = [*given.standby, *controller_names()]
+    for key, name in wanted.items():
+        if name and name not in known:
+            raise not_allowed(key, name, choices(known))
+
+
+def successor_config(config: RunConfig) -> RunConfig | None:
+    """Configuration with the successor of the main controller in its place; None for none.
+
+    Raises:
+        ParameterError: a value does not fit.
+    """
+    if not config.successor:
+        return None
+    values = override(config.values, {'controller': config.successor})
+    return parse_config(values, config.name, config.folder)
 
 
 def config_from_text(text: str) -> RunConfig:

@@ -363,7 +363,7 @@ class HotSwap:
             if loop.transition is not None:
                 raise SwapInProgress(name)
             old = loop.host
-            new = self._bring_up(controllers, name)
+            new = self.bring_up(controllers)
             given = self._holding
             hold = Hold(
                 loop.hardware.body,
@@ -428,8 +428,13 @@ class HotSwap:
             raise SwapFailed(name, transition.error) from transition.error
         return transition
 
-    def _bring_up(self, controllers: Sequence[ManagedController], name: str) -> ControllerHost:
-        loop = self._loop
+    def bring_up(self, controllers: Sequence[ManagedController]) -> ControllerHost:
+        """Host of controllers that are started from the measured state; not in a loop's tick.
+
+        Raises:
+            SwapFailed: one of them failed; all are stopped.
+        """
+        loop, name = self._loop, controllers[0].name if controllers else ''
         host = ControllerHost(
             controllers, loop.hardware.body, loop.hardware.time_step, loop.host.os
         )

@@ -36,6 +36,7 @@ from cnoid_control.runtime.trace import TickTrace
 
 if TYPE_CHECKING:
     from cnoid_control.runtime.hot_swap import Transition
+    from cnoid_control.runtime.succession import Succession
 
 # A sleeper is woken late: the last part of a wait is spent awake [s].
 SPIN_TIME = 150e-6
@@ -104,6 +105,7 @@ class ControlLoop:
         limiter: limits the commands.
         fallback: the controller that commands in the safe state; None for none.
         transition: the hot swap in progress; None otherwise.
+        succession: who takes over when controllers end or fail; None for nobody.
         trace: where each tick is noted for statistics and plots, if anywhere.
         recorder: where each tick is noted for a log file, if anywhere.
         on_fault: 'hold' where the safe state goes on, 'fail' where it ends the run.
@@ -154,6 +156,7 @@ class ControlLoop:
         self.limiter = limiter
         self.fallback = fallback
         self.transition: Transition | None = None
+        self.succession: Succession | None = None
         self.trace = trace
         self.recorder = recorder
         self.on_fault = on_fault
@@ -234,6 +237,23 @@ class ControlLoop:
         self.start_watchdog()
         self.safe_state.reset()
 
+    def hand_over(self, host: ControllerHost) -> None:
+        """Leave the safe state to these controllers, started and fresh; in the loop's thread.
+
+        Unlike after `restart`, everything that is watched is watched on.
+
+        Raises:
+            HardwareError: the robot cannot be made ready for them.
+        """
+        self.abort_transition(reopen=False)
+        self.hardware.open(host.request())
+        self.host = host
+        host.set_modes()
+        self.limiter.restart()
+        self.failure = None
+        self.watch_devices_of(host)
+        self.safe_state.reset()
+
     # --- the tick -----------------------------------------------------------------------------
 
     def step(self) -> bool:
@@ -246,6 +266,9 @@ class ControlLoop:
             HardwareError: the robot failed.
         """
         hardware, safe_state, recorder = self.hardware, self.safe_state, self.recorder
+        succession = self.succession
+        if succession is not None:
+            succession.advance()
         if self._tick_is_read:
             # A controller has kept another thread: what is left of its tick is done here.
             self._tick_is_read = False
@@ -280,11 +303,15 @@ class ControlLoop:
             recorder.note_sent()
         hardware.write()
         self.tick += 1
-        return self.on_fault == 'hold' or not (safe_state.is_engaged or self.finished)
+        if self.on_fault == 'hold':
+            return True
+        return not (self.finished or self._is_held_for_good)
 
     def _react(self, trip: Trip) -> None:
         """Engage the safe state where the watchdog has found something, or somebody wants it."""
         if trip.action in ('safe', 'estop'):
+            if self.succession is not None:
+                self.succession.cancel()
             no_subscriber = self.watchdog.finds(*NO_SUBSCRIBER)
             self.safe_state.enter(trip.message, trip.action == 'estop', no_subscriber)
 
@@ -305,13 +332,22 @@ class ControlLoop:
             else:
                 go_on = self._control_transition(self.transition, now)
         except CnoidControlError as error:
-            self.failure = error
-            self.safe_state.enter(str(error))
+            self._fail(error)
+            return
+        if not go_on and self.succession is not None and self.succession.ended():
             return
         if not go_on and self.active_control_only:
             self.finished = True
             if self.on_fault == 'hold':
                 self.safe_state.enter('the controllers have finished', finished=True)
+
+    def _fail(self, error: CnoidControlError) -> None:
+        """Hold the robot; a successor may take over."""
+        self.failure = error
+        # One that fails while it takes over has no successor: nobody may have one that works.
+        if self.succession is not None and not self.safe_state.is_handing_over:
+            self.succession.failed(error)
+        self.safe_state.enter(str(error))
 
     def _compute(self, host: ControllerHost, now: float) -> bool:
         """Call controllers once; their inputs are copied before, their outputs after.
@@ -400,7 +436,10 @@ class ControlLoop:
         error = implausible_command(names, self.tick + 1 - count, limiter.bad_command, count)
         if self.fallback is not None:
             self.fallback.fail(error)
-        self.safe_state.enter(str(error))
+        if self.safe_state.is_engaged:
+            self.safe_state.enter(str(error))
+        else:
+            self._fail(error)
         fresh = self.watchdog.is_fresh('state_timeout')
         self.safe_state.apply(self.hardware.time_step, fresh)
         self.limiter.apply(min(self.hardware.time_step, self.hardware.dt))
@@ -524,9 +563,14 @@ class ControlLoop:
     @property
     def has_ended(self) -> bool:
         """Whether no more ticks can be taken: it failed, is finished or was asked to stop."""
-        stopped = self.safe_state.is_engaged and self.on_fault == 'fail'
         ended = self.exhausted or self.finished or self._is_closed or self._stop_requested
-        return ended or stopped or self._error is not None
+        return ended or self._is_held_for_good or self._error is not None
+
+    @property
+    def _is_held_for_good(self) -> bool:
+        """Whether the safe state ends the run."""
+        is_pending = self.succession is not None and self.succession.is_pending
+        return self.safe_state.is_engaged and self.on_fault == 'fail' and not is_pending
 
     def begin(self, paced: bool = False) -> None:
         """Open, and note the time of the first tick.
@@ -574,7 +618,7 @@ class ControlLoop:
     def _take_ticks(self, duration: float, paced: bool) -> None:
         period = self.hardware.time_step
         last = math.inf if math.isinf(duration) else round(duration / period)
-        if self.on_fault == 'fail' and self.safe_state.is_engaged and not self._tick_is_read:
+        if self._is_held_for_good and not self._tick_is_read:
             # A controller was left behind between two ticks.
             return
         step = self.step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,8 @@ def summarize(
         summary['reason'] = outcome.reason
     if outcome.interrupted:
         summary['interrupted'] = True
+    if loop.succession is not None and loop.succession.history:
+        summary['took_over'] = [asdict(change) for change in loop.succession.history]
     dropped = [str(error) for error in loop.host.errors]
     if dropped and outcome.exit != 'failed':
         summary['errors'] = dropped

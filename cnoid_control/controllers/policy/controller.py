@@ -65,6 +65,9 @@ class ActionParameters:
         {}, 'offset by joint name; of positions the default posture where empty', unit='rad or m'
     )
     clip: list[float] = parameter([], 'least and largest action')
+    largest: float = parameter(
+        100.0, 'magnitude above which an action is nonsense and stops the policy', minimum=0.0
+    )
     lowest: dict[str, float] = parameter({}, 'least command of a joint, by name')
     highest: dict[str, float] = parameter({}, 'largest command of a joint, by name')
 
@@ -204,6 +207,7 @@ class PolicyController(SimpleController):
         joints: ids of its joints, in its order.
         q_target: what is followed now [rad] or [m], shape (num_joints,).
         action: the last output, in the network's order.
+        has_ended: whether its `steps` are done: it holds its last target.
     """
 
     Parameters = PolicyParameters
@@ -415,6 +419,7 @@ class PolicyController(SimpleController):
         ]
         self._command.use(given.velocity)
         self._scales, self._offsets, self._clip = scales, offsets, clip
+        self._largest = given.action.largest
         self._kp, self._kd = gains
         self._lowest, self._highest = lowest, highest
         if self._mode == StateFlag.JOINT_PID:
@@ -506,6 +511,7 @@ class PolicyController(SimpleController):
         self._situation.time_step = 0
         self._read_reference()
         self._tick = 0
+        self.has_ended = False
         self.q_start = self.body.q.copy()
         self.q_target = self.body.q.copy() if self._approach_ticks else self.default.copy()
 
@@ -530,6 +536,9 @@ class PolicyController(SimpleController):
     def control(self) -> bool:
         """Infer where the policy's period begins; follow the target."""
         tick = self._tick - self._approach_ticks
+        if self._tick == 0:
+            # Not when it was initialized: it may have waited for a swap since.
+            self.q_start[:] = self.body.q
         self._tick += 1
         self.base.tick()
         self.observation.tick()
@@ -544,12 +553,13 @@ class PolicyController(SimpleController):
                 return True
         elif tick % self._ticks == 0:
             steps = self.io.parameters.steps
-            if steps and self._situation.time_step >= steps:
-                self._follow()
-                return False
-            self._infer(tick * self.io.time_step)
+            self.has_ended = bool(steps) and self._situation.time_step >= steps
+            if not self.has_ended:
+                self._infer(tick * self.io.time_step)
+            elif self._kind == 'velocity':
+                self._direct[:] = 0.0
         self._follow()
-        return True
+        return not self.has_ended
 
     def observe(self, time: float, command: np.ndarray) -> dict[str, Any]:
         """Compute what the network is told.
@@ -575,7 +585,7 @@ class PolicyController(SimpleController):
         """Call the network.
 
         Raises:
-            CnoidControlError: an observation or its action is not finite.
+            CnoidControlError: an observation is not finite, or an action is nonsense.
         """
         situation = self._situation
         period = self._ticks * self.io.time_step
@@ -591,6 +601,12 @@ class PolicyController(SimpleController):
         if not np.isfinite(action).all():
             names = [self._names[i] for i in np.flatnonzero(~np.isfinite(action))]
             raise CnoidControlError(f'the action of {", ".join(names)} is not finite')
+        if np.abs(action).max() > self._largest:
+            i = int(np.abs(action).argmax())
+            raise CnoidControlError(
+                f'the action of {self._names[i]} is {action[i]:g}: no network that fits its '
+                f'observation says more than {self._largest:g} (action.largest)'
+            )
         if self._clip:
             action = np.clip(action, self._clip[0], self._clip[1])
         situation.outputs = outputs

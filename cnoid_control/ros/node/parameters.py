@@ -253,7 +253,7 @@ class ConfigParameters:
         self._declare_controller(plain_value(node.get_parameter('controller')))
         node.add_on_set_parameters_callback(self._on_set)
         self._given_up: CnoidControlError | None = None
-        self._guard = node.create_guard_condition(self._go_back)
+        self._guard = node.create_guard_condition(self._show_controller)
 
     @property
     def autostart(self) -> bool:
@@ -284,6 +284,8 @@ class ConfigParameters:
         self._swapped = swapped
         operation.swapper.on_abort = self._tell
         operation.swapper.on_done = self._say_done
+        operation.swapper.on_hosts_changed = self._look
+        operation.on_successor = self._look
         for member in operation.members():
             self._sections.add(member.name)
             self._declare(type(member.controller).Parameters, f'{member.name}.')
@@ -301,10 +303,12 @@ class ConfigParameters:
         # Options of a controller from a file stay declared when another one has its place.
         controller = run.get('controller')
         present = instance_name(controller) if isinstance(controller, str) else ''
-        if present == controller and present not in controller_names():
+        standby = run.get('standby', {})
+        names = [*standby, *controller_names()]
+        if present == controller and present not in names:
             # Said first: with a wrong name the options of the right one are unknown, too.
-            raise unknown_controller(present, controller_names())
-        for name in self._sections - {present, *run.get('other_controllers', {})}:
+            raise unknown_controller(present, names)
+        for name in self._sections - {present, *run.get('other_controllers', {}), *standby}:
             if name not in controller_names():
                 run.pop(name, None)
         folder = config_folder(own, self._words)
@@ -326,7 +330,8 @@ class ConfigParameters:
             return
         try:
             folder = config_folder(nested_values(self._node), self._words)
-            found = find_controller(controller, folder)
+            standby = nested_values(self._node).get('standby', {}).get(controller, {})
+            found = find_controller(standby.get('type') or controller, folder)
         except CnoidControlError:
             return
         self._declare(found.Parameters, f'{instance_name(controller)}.')
@@ -392,8 +397,14 @@ class ConfigParameters:
         with contextlib.suppress(*CONTEXT_ERRORS):
             self._node.get_logger().info(f'controller: {new} has taken over from {old}')
 
-    def _go_back(self) -> None:
-        """Tell by the parameter who has the robot, where others have lost it again."""
+    def _look(self, *hosts: object) -> None:
+        """Have the executor look who has the robot, unless two have it; from any thread."""
+        if len(hosts) < 2:
+            with contextlib.suppress(*CONTEXT_ERRORS):
+                self._guard.trigger()
+
+    def _show_controller(self) -> None:
+        """Tell by the parameter who has the robot, where others have lost it."""
         operation = self._operation
         if operation is None:
             return
@@ -401,9 +412,13 @@ class ConfigParameters:
         has = operation.config.values['controller']
         if lost == has:
             return
-        self._node.get_logger().error(
-            f'controller: {has!r} has the robot again, {lost!r} was given up: {self._given_up}'
-        )
+        error, self._given_up = self._given_up, None
+        if error is None:
+            self._node.get_logger().info(f'controller: {has!r} has the robot now, not {lost!r}')
+        else:
+            self._node.get_logger().error(
+                f'controller: {has!r} has the robot again, {lost!r} was given up: {error}'
+            )
         self._node.set_parameters([Parameter('controller', value=has)])
         self._follow(operation)
 

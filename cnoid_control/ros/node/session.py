@@ -23,6 +23,7 @@ from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.hot_swap import HotSwap
 from cnoid_control.runtime.safety.watchdog import REQUESTS, Trip
+from cnoid_control.runtime.succession import Succession
 
 
 class ControlSession:
@@ -105,6 +106,8 @@ class ControlSession:
         self.runner = SessionLoop(self.loop, self.hardware, self._after_tick, self._leave, ended)
         swapper = HotSwap(self.loop, parameters.swap_blend_time, given.safe_state)
         self.operation = Supervisor(config, self.loop, self.hardware, self.runner, swapper)
+        operation = self.operation
+        Succession(self.loop, swapper, lambda: operation.config, operation.note_successor)
         for note in self.limiter.limits.notes:
             node.get_logger().warning(note)
 

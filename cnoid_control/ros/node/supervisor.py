@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -46,6 +46,7 @@ class Supervisor:
 
     Attributes:
         swapper: lets others take over.
+        on_successor: told, in any thread, when controllers have taken over by themselves.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Supervisor:
             swapper: swaps its controllers.
         """
         self.swapper = swapper
+        self.on_successor: Callable[[], None] = lambda: None
         self._loop = loop
         self._configs = WeakKeyDictionary({loop.host: config})
         self._safe_state = loop.safe_state
@@ -237,6 +239,12 @@ class Supervisor:
         # They may have been stopped while the new ones were brought up.
         transition = self.swapper.swap(make_controllers(config), precondition=self._demand_control)
         self._configs[transition.new] = config
+
+    def note_successor(self, host: ControllerHost, config: RunConfig) -> None:
+        """Take note of controllers that take over by themselves, and of their configuration."""
+        self._configs[host] = config
+        if self._loop.host is host:
+            self.on_successor()
 
     def update_options(self, options: Mapping[str, Mapping[str, Any]]) -> None:
         """Give controllers other options between two ticks: all of them, or none.

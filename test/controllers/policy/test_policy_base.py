@@ -75,6 +75,34 @@ def test_the_estimator_says_what_the_truth_is(tmp_path: Path, imu: str) -> None:
     assert error[10:].max() < 0.003
 
 
+@pytest.mark.parametrize('contact', ['force', 'height'])
+def test_trotter_walks_by_the_estimator(contact: str) -> None:
+    """At the commanded speed within a fifth; velocity and tilt close to the truth."""
+    velocity = [0.5, 0.0, 0.0]
+    script = {'go': {'time': 1.0, 'velocity': velocity}}
+    options = {
+        'file': 'trotter_walk',
+        'base': 'estimator',
+        'estimator': {'contact': contact},
+        'velocity': {'script': script},
+    }
+    sim = Simulation('trotter.urdf', 'policy', options=options, changes={'rate': 500.0})
+    root, errors, tilts = sim.robot.root_link, [], []
+    sim.run(2.0)
+    start = root.p[0]
+    for _ in range(2000):
+        sim.step()
+        said = sim.controller.base.said
+        errors.append(said['root_v'] - root.v)
+        tilts.append(said['root_R'][2] @ root.R[2])
+    speed = (root.p[0] - start) / 4.0
+    assert not sim.summary()['fell']
+    sim.close()
+    assert speed == pytest.approx(0.5, rel=0.2)
+    assert np.sqrt(np.square(errors).mean(axis=0)).max() < 0.03
+    assert np.degrees(np.arccos(min(tilts))) < 1.0
+
+
 def test_nothing_of_the_truth_is_read(tmp_path: Path) -> None:
     """A robot has no root pose: with the estimator the root link is not asked for."""
     sim = Simulation(load_config('sr1_pd', changes(tmp_path, base='estimator')))

@@ -301,7 +301,7 @@ def test_the_robot_goes_to_the_posture_first(tmp_path: Path) -> None:
 def test_a_clip_ends(tmp_path: Path) -> None:
     """After so many inferences the controller has finished, and goes on to hold the target."""
     controller = make(options(tmp_path, steps=2, period=0.02))
-    assert [controller.control() for _ in range(6)] == [True] * 4 + [False, True]
+    assert [controller.control() for _ in range(6)] == [True] * 4 + [False, False]
 
 
 def test_actions_that_are_not_finite_are_named(tmp_path: Path) -> None:

@@ -1,0 +1,204 @@
+"""Succession: a named controller takes over when the one that has the robot ends or fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.runtime.build import make_controllers
+from cnoid_control.runtime.config import RunConfig, successor_config
+from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.hot_swap import HotSwap
+from cnoid_control.runtime.loop import ControlLoop
+
+
+@dataclass(frozen=True)
+class TakeOver:
+    """A change from a controller to its successor.
+
+    Attributes:
+        time: time of the tick in which the one before ended [s].
+        before, after: names of the controllers.
+        reason: why.
+    """
+
+    time: float
+    before: str
+    after: str
+    reason: str
+
+
+class Succession:
+    """Brings the successor up and lets it take over, blended.
+
+    A controller that has ended is called until its successor is ready; then the two are blended,
+    as in a hot swap. One that has failed is called no more: the safe state holds the robot until
+    the successor is ready, and hands over to it. Where time stands still meanwhile, in a
+    simulation in this process, the successor is ready in the next tick; on a robot it is brought
+    up in a thread of its own. A stop, or anything that the watchdog finds, overrules it.
+
+    Attributes:
+        history: what has happened so far.
+    """
+
+    def __init__(
+        self,
+        loop: ControlLoop,
+        swapper: HotSwap,
+        config: Callable[[], RunConfig],
+        took_over: Callable[[ControllerHost, RunConfig], None] = lambda host, config: None,
+    ) -> None:
+        """Attach to a loop.
+
+        Args:
+            loop: the loop; it asks here from now on.
+            swapper: swaps its controllers.
+            config: the configuration of the controllers that have the robot.
+            took_over: told the successors, and their configuration, when they begin.
+        """
+        self.history: list[TakeOver] = []
+        self._loop = loop
+        self._swapper = swapper
+        self._config = config
+        self._took_over = took_over
+        # Whose end was answered, and the successor that is ready.
+        self._answered: ControllerHost | None = None
+        self._failed: TakeOver | None = None
+        self._ready: tuple[ControllerHost, RunConfig] | None = None
+        self._attempt: object | None = None
+        self._lock = threading.Lock()
+        loop.succession = self
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the robot is held until a successor is ready."""
+        return self._failed is not None
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    def ended(self) -> bool:
+        """Whether somebody takes over from controllers that have no more to do."""
+        loop, host = self._loop, self._loop.host
+        if self._answered is host:
+            return self._attempt is not None or loop.transition is not None
+        self._answered = host
+        config = self._successor()
+        if config is None:
+            return False
+        change = self._change(config, 'it has ended')
+        attempt = self._attempt = object()
+        self._beside(lambda: self._swap(config, change, attempt))
+        return self._attempt is not None or loop.transition is not None
+
+    def failed(self, error: CnoidControlError) -> None:
+        """Have the successor take over from controllers that have failed, once it is ready."""
+        if self.is_pending:
+            return
+        config = self._successor()
+        if config is None:
+            return
+        self._failed = self._change(config, str(error))
+        attempt = self._attempt = object()
+        self._beside(lambda: self._bring_up(config, attempt))
+
+    def cancel(self) -> None:
+        """Leave the robot held: it was stopped, or the watchdog has found something."""
+        with self._lock:
+            self._attempt = self._failed = None
+            ready, self._ready = self._ready, None
+        if ready is not None:
+            _stop_beside(ready[0])
+
+    def advance(self) -> None:
+        """Hand over to a successor that is ready, between two ticks."""
+        if self._ready is None:
+            return
+        with self._lock:
+            (host, config), self._ready = self._ready, None
+            change, self._failed, self._attempt = self._failed, None, None
+        assert change is not None
+        old = self._loop.host
+        try:
+            self._loop.hand_over(host)
+        except CnoidControlError as error:
+            self._say(f'error: {change.after}: cannot take over: {error}')
+            _stop_beside(host)
+            return
+        self._note(change, host, config)
+        _stop_beside(old)
+
+    # --- bringing up --------------------------------------------------------------------------
+
+    def _successor(self) -> RunConfig | None:
+        try:
+            return successor_config(self._config())
+        except CnoidControlError as error:
+            self._say(f'error: {error}')
+            return None
+
+    def _change(self, config: RunConfig, reason: str) -> TakeOver:
+        before = self._config().controller_name
+        return TakeOver(self._loop.hardware.time, before, config.controller_name, reason)
+
+    def _beside(self, function: Callable[[], None]) -> None:
+        if self._loop.hardware.is_simulated:
+            function()
+        else:
+            threading.Thread(target=function, name='successor', daemon=True).start()
+
+    def _swap(self, config: RunConfig, change: TakeOver, attempt: object) -> None:
+        try:
+            transition = self._swapper.begin(make_controllers(config))
+        except CnoidControlError as error:
+            self._say(f'error: {change.after}: cannot take over: {error}')
+        else:
+            self._note(change, transition.new, config)
+        finally:
+            with self._lock:
+                if self._attempt is attempt:
+                    self._attempt = None
+
+    def _bring_up(self, config: RunConfig, attempt: object) -> None:
+        host: ControllerHost | None = None
+        try:
+            host = self._swapper.bring_up(make_controllers(config))
+            # Command controllers may be others.
+            self._loop.hardware.prepare(host.request())
+        except CnoidControlError as error:
+            self._say(f'error: {config.controller_name}: cannot take over: {error}')
+            _stop_beside(host)
+            with self._lock:
+                if self._attempt is attempt:
+                    self._attempt = self._failed = None
+            return
+        with self._lock:
+            if self._attempt is attempt:
+                self._ready = host, config
+                return
+        _stop_beside(host)
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def _note(self, change: TakeOver, host: ControllerHost, config: RunConfig) -> None:
+        self.history.append(change)
+        self._say(f'{change.before}: {change.reason}: {change.after} takes over')
+        self._took_over(host, config)
+
+    def _say(self, text: str) -> None:
+        os: TextIO = self._loop.host.os
+        print(text, file=os)
+
+
+def _stop_beside(host: ControllerHost | None) -> None:
+    """Stop controllers that have lost the robot, or never had it, where nobody waits for them."""
+    if host is None or host.is_abandoned:
+        return
+
+    def stop() -> None:
+        host.stop()
+        host.unconfigure()
+
+    threading.Thread(target=stop, name='successor', daemon=True).start()
