@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.channels import COMMAND_ARRAYS, GAINS
 from cnoid_control.hardware.hardware import IORequest
 
 LINK_VALUES = {
@@ -116,7 +117,9 @@ def input_channels(body: Body, request: IORequest) -> Channels:
 
 def output_channels(body: Body, request: IORequest) -> Channels:
     """What the controllers command besides devices."""
-    arrays = ['q_target', 'dq_target', 'u']
-    if any(flags & StateFlag.JOINT_ACCELERATION for flags in request.outputs.values()):
+    arrays = [*COMMAND_ARRAYS]
+    modes = request.outputs.values()
+    arrays += [gain.command for gain in GAINS if any(gain.serves(mode) for mode in modes)]
+    if any(mode & StateFlag.JOINT_ACCELERATION for mode in modes):
         arrays.append('ddq')
     return Channels(body, arrays, dict(sorted(request.outputs.items())), root=False)

@@ -237,7 +237,7 @@ def wire_loop(
         given,
         dt,
         told.safe_state or (lambda why: print(_tell_safe_state(held, why), file=host.os)),
-        (limiter.limits.u_lower, limiter.limits.u_upper),
+        limiter.limits,
     )
     return ControlLoop(
         hardware,

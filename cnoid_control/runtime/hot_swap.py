@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 
 import numpy as np
 
 from cnoid_control.body import StateFlag
-from cnoid_control.body.channels import CHANNELS
+from cnoid_control.body.channels import COMMAND_CHANNELS, STIFFNESS
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -65,9 +65,10 @@ class Transition:
     Both hosts are called every tick, the old one first. Joints that both command through the same
     channel get a command that moves from the old one's to the new one's. Joints whose channel
     changes are switched at once, and get a command that moves from holding the measured posture
-    to the new one's. Joints that only the old one commands keep their position command and lose
-    velocity and effort. When the new one fails, in its first tick or later, the old one has the
-    robot in that same tick.
+    to the new one's; between a PID actuator and an effort it moves from the effort that the old
+    one had. Joints that only the old one commands keep their position command and their gains,
+    and lose velocity and effort. When the new one fails, in its first tick or later, the old one
+    has the robot in that same tick.
 
     Attributes:
         old, new: the hosts.
@@ -123,10 +124,26 @@ class Transition:
         # Commands of the new one, the joints that it commands, and what is plausible for them.
         self._commanded: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         self._shared: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        for channel in CHANNELS:
-            flag, name = channel.flag, channel.command
-            after = np.array([bool(new.get(j.name, 0) & flag) for j in body.joints], dtype=bool)
-            before = np.array([bool(old.get(j.name, 0) & flag) for j in body.joints], dtype=bool)
+        modes_before, modes_after = (
+            [modes.get(joint.name, StateFlag.NONE) for joint in body.joints]
+            for modes in (old, new)
+        )
+
+        def mask(found: Iterable[bool]) -> np.ndarray:
+            return np.fromiter(found, dtype=bool, count=body.num_joints)
+
+        had_gains = mask(STIFFNESS.serves(mode) for mode in modes_before)
+        have_gains = mask(STIFFNESS.serves(mode) for mode in modes_after)
+        by_effort = StateFlag.JOINT_EFFORT
+        # Joints whose effort was commanded, or made by gains, and is the other way round now.
+        self._to_gains = have_gains & mask(mode == by_effort for mode in modes_before)
+        self._to_effort = had_gains & mask(mode == by_effort for mode in modes_after)
+        for channel in COMMAND_CHANNELS:
+            name = channel.command
+            after = mask(channel.serves(mode) for mode in modes_after)
+            before = mask(channel.serves(mode) for mode in modes_before)
+            # A position that gains pull to is another thing than one that is reached.
+            before &= had_gains == have_gains
             base, old_values = getattr(self._base, name), getattr(self._from_old, name)
             lower, upper = self._limiter.blend_range(channel)
             self._commanded.append((getattr(self._commands, name), after, lower, upper))
@@ -261,11 +278,18 @@ class Transition:
 
     def _blend(self) -> None:
         self._hold.write(self._base)
-        for base, old, mask in self._shared:
-            np.copyto(base, old, where=mask)
-        self._base.q_target[self._lost] = self._from_old.q_target[self._lost]
-        self._base.dq_target[self._lost] = self._from_old.dq_target[self._lost]
-        self._base.u[self._lost] = self._from_old.u[self._lost]
+        for target, source, mask in self._shared:
+            np.copyto(target, source, where=mask)
+        base, old = self._base, self._from_old
+        base.values[:, self._lost] = old.values[:, self._lost]
+        if self._to_gains.any():
+            base.u[self._to_gains] = old.u[self._to_gains]
+            for gain in (base.kp, base.ki, base.kd):
+                gain[self._to_gains] = 0.0
+        if self._to_effort.any():
+            body, limits = self._hardware.body, self._limiter.limits
+            effort = np.clip(old.pid_effort(body.q, body.dq), limits.u_lower, limits.u_upper)
+            base.u[self._to_effort] = effort[self._to_effort]
         self._commands.blend(self._base, 1.0 - smooth(self._tick / self._ticks))
 
     def _open(self, request: IORequest) -> None:

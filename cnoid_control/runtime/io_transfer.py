@@ -9,16 +9,18 @@ from functools import partial
 import numpy as np
 
 from cnoid_control.body import Body, Device, Link, StateFlag
-from cnoid_control.body.body import BLOCK_ARRAYS, GAIN_ARRAYS
-from cnoid_control.body.channels import CHANNELS, POSITION, commanded_flags
+from cnoid_control.body.body import BLOCK_ARRAYS
+from cnoid_control.body.channels import CHANNELS, COMMAND_CHANNELS, POSITION, commanded_flags
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]
 
 JOINT_INPUTS = {channel.flag: channel.state for channel in CHANNELS}
 JOINT_INPUTS[StateFlag.JOINT_ACCELERATION] = 'ddq'
-JOINT_OUTPUTS = {channel.flag: channel.command for channel in CHANNELS}
-JOINT_OUTPUTS[StateFlag.JOINT_ACCELERATION] = 'ddq'
+JOINT_OUTPUTS: dict[str, Callable[[StateFlag], object]] = {
+    channel.command: channel.serves for channel in COMMAND_CHANNELS
+}
+JOINT_OUTPUTS['ddq'] = StateFlag.JOINT_ACCELERATION.__and__
 LINK_VALUES = {
     StateFlag.LINK_POSITION: ('R', 'p'),
     StateFlag.LINK_TWIST: ('v', 'w'),
@@ -66,13 +68,11 @@ class IOTransfer:
     def _compile_outputs(self, io: ControllerIO) -> None:
         links = sorted((self._own.link(name) for name in io.outputs), key=lambda ln: ln.index)
         joints = {
-            array: [link for link in links if link.actuation_mode & flag]
-            for flag, array in JOINT_OUTPUTS.items()
+            array: [link for link in links if is_used(link.actuation_mode)]
+            for array, is_used in JOINT_OUTPUTS.items()
         }
         # q_target goes along in every mode: where it is no command it is the reference.
         joints[POSITION.command] = links
-        with_pid = [link for link in links if StateFlag.JOINT_PID in link.actuation_mode]
-        joints |= dict.fromkeys(GAIN_ARRAYS, with_pid)
         self.outputs += joint_copies(self._robot, self._own, joints)
         for link in links:
             target = self._robot.links[link.index]

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cnoid_control.body import Body, Device, StateFlag
-from cnoid_control.body.channels import COMMAND_ARRAYS, POSITION
+from cnoid_control.body.channels import COMMAND_CHANNELS, POSITION
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.runtime.io_transfer import JOINT_INPUTS, JOINT_OUTPUTS, joint_slot
 
@@ -142,6 +142,8 @@ ROOT_INPUTS = {
 }
 FLAG_OF_ARRAY = {array: flag.name for flag, array in JOINT_INPUTS.items()}
 NAMES_SHOWN = 4
+# What a controller writes to command a joint.
+WRITTEN_ARRAYS = tuple(channel.command for channel in COMMAND_CHANNELS)
 
 
 class StrictIO:
@@ -159,7 +161,7 @@ class StrictIO:
         self._effective: dict[str, np.ndarray] = {}
         self._found: dict[str, set[str]] = {}
         self._known: set[tuple[str, str]] = set()
-        names = {*FLAG_OF_ARRAY, *COMMAND_ARRAYS}
+        names = {*FLAG_OF_ARRAY, *WRITTEN_ARRAYS}
         self._plain = {name: body.joint_arrays[name] for name in names}
         self._root_flags = StateFlag.NONE
         self._root_written: set[str] = set()
@@ -180,7 +182,7 @@ class StrictIO:
         """Take note of what the family has enabled."""
         size = self._body.tree.num_slots
         self._readable = {array: np.zeros(size, dtype=bool) for array in FLAG_OF_ARRAY}
-        self._effective = {array: np.zeros(size, dtype=bool) for array in COMMAND_ARRAYS}
+        self._effective = {array: np.zeros(size, dtype=bool) for array in WRITTEN_ARRAYS}
         self._pushed: set[int] = set()
         devices: set[str] = set()
         for io in ios:
@@ -204,9 +206,9 @@ class StrictIO:
         slot = joint_slot(link)
         if link.actuation_mode & StateFlag.LINK_EXT_WRENCH:
             self._pushed.add(link.index)
-        for flag, array in JOINT_OUTPUTS.items():
+        for array, is_used in JOINT_OUTPUTS.items():
             # q_target is the reference in every mode.
-            used = link.actuation_mode & flag or array == POSITION.command
+            used = is_used(link.actuation_mode) or array == POSITION.command
             if slot >= 0 and used and array in self._effective:
                 self._effective[array][slot] = True
 
@@ -331,7 +333,7 @@ class StrictIO:
         """Function that calls control() and then reports what was noticed."""
 
         def guarded() -> Any:
-            before = {name: self._plain[name].copy() for name in COMMAND_ARRAYS}
+            before = {name: self._plain[name].copy() for name in WRITTEN_ARRAYS}
             wrenches = self._body.external_wrenches.copy()
             states = [device.read_state() for device in self._body.devices]
             self._notified.clear()

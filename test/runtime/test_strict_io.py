@@ -177,6 +177,17 @@ def test_writing_without_effect_is_warned_of():
     assert "'c' writes dq_target of j1 without effect; enable the output" in lines[0]
 
 
+def test_gains_without_effect_are_warned_of():
+    """They are commands of PID actuators alone."""
+
+    def work(body):
+        body.kp[:] += 1.0
+
+    (line,) = warnings_of(enable(output=U), work)
+    assert "'c' writes kp of j0, j1, j2 without effect" in line
+    assert warnings_of(enable(output=StateFlag.JOINT_PID), work) == []
+
+
 def test_reference_may_be_written_in_every_mode():
     """q_target is for the log and the plots too; not so where there is no output at all."""
 

@@ -9,20 +9,18 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.body.channels import commanded_flags
+from cnoid_control.body.channels import (
+    CHANNELS,
+    COMMAND_CHANNELS,
+    DRIVE_MODES,
+    FOLLOWING,
+    FOLLOWING_WITH_EFFORT,
+    commanded_flags,
+)
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.model import MujocoModel
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
-
-COMMAND_OF_MODE = {
-    StateFlag.JOINT_EFFORT: 'u',
-    StateFlag.JOINT_DISPLACEMENT: 'q_target',
-    StateFlag.JOINT_VELOCITY: 'dq_target',
-}
-# Servos that follow displacement and velocity at once, the second one with an effort besides.
-FOLLOWING = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
-FOLLOWING_WITH_EFFORT = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 
 # Share of the step's stability bound that a servo's stiffness may take.
 SERVO_MARGIN = 0.5
@@ -84,10 +82,10 @@ class JointCommands:
         slots = self._mapping.slots
         self._set_gains(modes)
         self.writes, self.latches = [], []
-        for mode, name in COMMAND_OF_MODE.items():
-            rows = np.flatnonzero(modes == mode)
+        for channel in CHANNELS:
+            rows = np.flatnonzero(modes == channel.flag)
             if rows.size:
-                commands = self._body.joint_arrays[name]
+                commands = self._body.joint_arrays[channel.command]
                 self.writes.append(copying(self._command, rows, commands, slots[rows]))
         self._add_following(modes)
         # Velocity servos hold a target position of their own.
@@ -150,12 +148,11 @@ class JointCommands:
             joint = self._body.all_joints[slot]
             flags = commanded_flags(joint, request.outputs.get(joint.name, StateFlag.NONE))
             mode = flags & ~StateFlag.LINK_EXT_WRENCH
-            allowed = [*COMMAND_OF_MODE, FOLLOWING, StateFlag.JOINT_PID, FOLLOWING_WITH_EFFORT]
             if mode != FOLLOWING_WITH_EFFORT:
                 # A servo is stiff in any case.
                 mode &= ~StateFlag.HIGH_GAIN_ACTUATION
-            if mode and mode not in allowed:
-                raise UnsupportedChannel(joint.name, mode, 'mujoco', allowed)
+            if mode and mode not in DRIVE_MODES:
+                raise UnsupportedChannel(joint.name, mode, 'mujoco', DRIVE_MODES)
             modes[row] = mode
         return modes
 
@@ -223,10 +220,6 @@ def _servo_gains(
     return np.where(kp > 0.0, kp, stiffness), np.where(own, kd, damping)
 
 
-# What makes up the command of a PID actuator, by row of the command arrays.
-CHANNELS = ('q_target', 'dq_target', 'u', 'kp', 'ki', 'kd')
-
-
 class PidActuators:
     """Joints with effort kp (q* - q) + kd (dq* - dq) + ki integral(q* - q) + u.
 
@@ -261,12 +254,12 @@ class PidActuators:
         self._bias = mapping.model.actuator_biasprm
         self._step = mapping.model.opt.timestep
         self._slots = mapping.slots[rows]
-        self._sources = [body.joint_arrays[name] for name in CHANNELS]
+        self._sources = [body.joint_arrays[channel.command] for channel in COMMAND_CHANNELS]
         lower, upper = body.joint_arrays['u_lower'], body.joint_arrays['u_upper']
         self._lower, self._upper = lower[self._slots], upper[self._slots]
         self._at_once = at_once
-        self._pending = np.zeros((len(CHANNELS), rows.size))
-        self._active = np.zeros((len(CHANNELS), rows.size))
+        self._pending = np.zeros((len(self._sources), rows.size))
+        self._active = np.zeros_like(self._pending)
         self._integral = np.zeros(rows.size)
         self.write()
         self._apply(np.ones(rows.size, dtype=bool))
@@ -286,13 +279,14 @@ class PidActuators:
         self._active[:, chosen] = self._pending[:, chosen]
         actuators = self._actuators
         self._gain[actuators, 0] = 1.0
-        self._bias[actuators, 1] = -self._active[3]
-        self._bias[actuators, 2] = -self._active[5]
+        *_, kd, _, kp = self._active
+        self._bias[actuators, 1] = -kp
+        self._bias[actuators, 2] = -kd
         self._set_controls()
 
     def integrate(self) -> None:
         """Go on by one physics step."""
-        q_target, ki = self._active[0], self._active[4]
+        q_target, _, _, _, ki, _ = self._active
         if ki.any():
             error = q_target - self._data.qpos[self._qpos]
             moved = self._integral + error * self._step
@@ -302,6 +296,6 @@ class PidActuators:
             self._set_controls()
 
     def _set_controls(self) -> None:
-        q_target, dq_target, u, kp, ki, kd = self._active
+        q_target, dq_target, u, kd, ki, kp = self._active
         control = kp * q_target + kd * dq_target + ki * self._integral + u
         self._data.ctrl[self._controls] = control

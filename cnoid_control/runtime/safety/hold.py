@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.channels import STIFFNESS
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV
 from cnoid_control.runtime.safety.commands import Commands
 
@@ -24,6 +27,7 @@ class Hold:
         q: the posture held [rad] or [m], shape (num_joints,).
         kp: stiffness [N m/rad] or [N/m], shape (num_joints,).
         kd: damping [N m s/rad] or [N s/m], shape (num_joints,).
+        with_gains: which joints have PID actuators, whose gains are commanded.
     """
 
     def __init__(
@@ -48,29 +52,29 @@ class Hold:
         self.kp = np.zeros(body.num_joints)
         self.kd = np.zeros(body.num_joints)
         self._without_effort = np.ones(body.num_joints, dtype=bool)
-        self._with_pid = np.zeros(body.num_joints, dtype=bool)
+        self.with_gains = np.zeros(body.num_joints, dtype=bool)
         self._body = body
         self._data = body.model.createData()
         self._given_kp = np.broadcast_to(np.asarray(kp, dtype=float), self.kp.shape)
         self._given_kd = np.broadcast_to(np.asarray(kd, dtype=float), self.kd.shape)
         self._frequency = min(frequency, MAX_PHASE_PER_PERIOD / time_step)
 
-    def capture(self, every_mode: bool = False) -> None:
+    def capture(self, modes: Sequence[StateFlag] | None = None) -> None:
         """Hold what is measured now; where nothing is known, what was commanded last.
 
         Args:
-            every_mode: whether efforts are wanted of all joints, whatever commands them now.
+            modes: what commands each joint; what does so now where None.
         """
         body = self._body
         self.q[:] = np.where(np.isfinite(body.q), body.q, body.q_target)
         self.q[~np.isfinite(self.q)] = 0.0
-        self._with_pid[:] = [StateFlag.JOINT_PID in joint.actuation_mode for joint in body.joints]
+        if modes is None:
+            modes = [joint.actuation_mode for joint in body.joints]
+        self.with_gains[:] = [STIFFNESS.serves(mode) for mode in modes]
+        # Actuators that follow a position as well need no effort to hold.
         self._without_effort[:] = [
-            not joint.actuation_mode & StateFlag.JOINT_EFFORT for joint in body.joints
+            not mode & StateFlag.JOINT_EFFORT or StateFlag.JOINT_PID in mode for mode in modes
         ]
-        self._without_effort |= self._with_pid
-        if every_mode:
-            self._without_effort[:] = False
         inertia = self._joint_inertia()
         self.kp[:] = np.where(self._given_kp > 0.0, self._given_kp, inertia * self._frequency**2)
         self.kd[:] = np.where(
@@ -81,38 +85,26 @@ class Hold:
         """Hold what is measured now with the gains as they are, where it is known."""
         np.copyto(self.q, self._body.q, where=np.isfinite(self._body.q))
 
-    def write(self, commands: Commands, stiffness: float = 1.0) -> None:
+    def write(self, commands: Commands, stiffness: float = 1.0, damping: float = 1.0) -> None:
         """Write the commands that hold.
 
         Args:
             commands: where to.
             stiffness: part of the stiffness that acts; 0 for damping alone.
+            damping: part of the damping that acts.
         """
         body = self._body
         commands.q_target[:] = self.q
         commands.dq_target[:] = 0.0
         error = np.nan_to_num(self.q - body.q, nan=0.0)
-        commands.u[:] = stiffness * self.kp * error - self.kd * np.nan_to_num(body.dq, nan=0.0)
+        rate = np.nan_to_num(body.dq, nan=0.0)
+        commands.u[:] = stiffness * self.kp * error - damping * self.kd * rate
         commands.u[self._without_effort] = 0.0
-
-    def write_gains(self, stiffness: float, damping: float, weight: float = 1.0) -> None:
-        """Give the body's PID actuators the gains that hold.
-
-        Args:
-            stiffness: part of the stiffness that acts.
-            damping: part of the damping that acts.
-            weight: how far the gains go from the present ones to these.
-        """
-        chosen = self._with_pid
-        if not chosen.any():
-            return
-        body = self._body
-        for gains, held in (
-            (body.kp, stiffness * self.kp),
-            (body.ki, np.zeros(body.num_joints)),
-            (body.kd, damping * self.kd),
-        ):
-            gains[chosen] += weight * (held - gains)[chosen]
+        chosen = self.with_gains
+        if chosen.any():
+            commands.kp[chosen] = stiffness * self.kp[chosen]
+            commands.ki[chosen] = 0.0
+            commands.kd[chosen] = damping * self.kd[chosen]
 
     def _joint_inertia(self) -> np.ndarray:
         """Inertia against which each joint's effort works alone [kg m^2] or [kg].

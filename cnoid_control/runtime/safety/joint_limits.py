@@ -147,6 +147,12 @@ class JointLimitParameters:
         math.inf, 'acceleration limit', unit='rad/s^2 or m/s^2', minimum=SMALLEST
     )
     max_effort: float = parameter(math.inf, 'effort limit', unit='N m or N', minimum=SMALLEST)
+    max_stiffness: float = parameter(
+        math.inf, 'largest kp of a PID actuator', unit='N m/rad or N/m', minimum=SMALLEST
+    )
+    max_damping: float = parameter(
+        math.inf, 'largest kd of a PID actuator', unit='N m s/rad or N s/m', minimum=SMALLEST
+    )
     soft_lower_limit: float = parameter(-math.inf, 'where braking begins', unit='rad or m')
     soft_upper_limit: float = parameter(math.inf, 'where braking begins', unit='rad or m')
     k_position: float = parameter(0.0, 'speed per distance to a soft limit', minimum=0.0)
@@ -162,6 +168,7 @@ class JointLimits:
         dq_lower, dq_upper: velocity [rad/s] or [m/s].
         ddq_max: acceleration [rad/s^2] or [m/s^2].
         u_lower, u_upper: effort [N m] or [N].
+        kp_max, kd_max: gains of PID actuators [N m/rad] or [N/m], [N m s/rad] or [N s/m].
         soft_lower, soft_upper: position where braking begins [rad] or [m].
         k_position: speed allowed per distance to a soft limit [1/s]; 0 for no soft limit.
         k_velocity: effort allowed per excess of that speed [N m s/rad] or [N s/m]; 0 for any.
@@ -175,6 +182,8 @@ class JointLimits:
     ddq_max: np.ndarray
     u_lower: np.ndarray
     u_upper: np.ndarray
+    kp_max: np.ndarray
+    kd_max: np.ndarray
     soft_lower: np.ndarray
     soft_upper: np.ndarray
     k_position: np.ndarray
@@ -207,6 +216,8 @@ def find_joint_limits(
     max_velocity: float = math.inf,
     max_acceleration: float = math.inf,
     max_effort: float = math.inf,
+    max_stiffness: float = math.inf,
+    max_damping: float = math.inf,
 ) -> JointLimits:
     """Limits of a body's joints.
 
@@ -220,12 +231,14 @@ def find_joint_limits(
         max_velocity: speed limit for all joints [rad/s] or [m/s].
         max_acceleration: acceleration limit for all joints [rad/s^2] or [m/s^2].
         max_effort: effort limit for all joints [N m] or [N].
+        max_stiffness: limit of kp for all joints [N m/rad] or [N/m].
+        max_damping: limit of kd for all joints [N m s/rad] or [N s/m].
 
     Raises:
         ParameterError: a joint of the configuration does not exist, or its position limits are
             none.
     """
-    limits = _model_limits(body)
+    limits = model_limits(body)
     index = {joint.joint_name: joint.joint_id for joint in body.joints if joint.name}
     for name, given in joints.items():
         if name not in index:
@@ -244,13 +257,16 @@ def find_joint_limits(
     limits.ddq_max[:] = np.minimum(limits.ddq_max, max_acceleration)
     limits.u_lower[:] = np.maximum(limits.u_lower, -max_effort)
     limits.u_upper[:] = np.minimum(limits.u_upper, max_effort)
+    limits.kp_max[:] = np.minimum(limits.kp_max, max_stiffness)
+    limits.kd_max[:] = np.minimum(limits.kd_max, max_damping)
     for name, given in joints.items():
         if not given.enabled:
             _set_free(limits, index[name])
     return limits
 
 
-def _model_limits(body: Body) -> JointLimits:
+def model_limits(body: Body) -> JointLimits:
+    """Limits that a body's model gives, as they are."""
     count = body.num_joints
     limits = JointLimits(
         q_lower=body.q_lower.copy(),
@@ -260,6 +276,8 @@ def _model_limits(body: Body) -> JointLimits:
         ddq_max=np.full(count, np.inf),
         u_lower=body.u_lower.copy(),
         u_upper=body.u_upper.copy(),
+        kp_max=np.full(count, np.inf),
+        kd_max=np.full(count, np.inf),
         soft_lower=np.full(count, -np.inf),
         soft_upper=np.full(count, np.inf),
         k_position=np.zeros(count),
@@ -284,6 +302,8 @@ def _override(limits: JointLimits, joint: int, given: JointLimitParameters) -> N
         (limits.ddq_max, given.max_acceleration),
         (limits.u_lower, -given.max_effort),
         (limits.u_upper, given.max_effort),
+        (limits.kp_max, given.max_stiffness),
+        (limits.kd_max, given.max_damping),
         (limits.soft_lower, given.soft_lower_limit),
         (limits.soft_upper, given.soft_upper_limit),
     ):
@@ -329,6 +349,7 @@ def _set_free(limits: JointLimits, joint: int) -> None:
         array[joint] = -np.inf
     for array in (limits.q_upper, limits.dq_upper, limits.u_upper, limits.soft_upper):
         array[joint] = np.inf
-    limits.ddq_max[joint] = np.inf
+    for array in (limits.ddq_max, limits.kp_max, limits.kd_max):
+        array[joint] = np.inf
     limits.k_position[joint] = 0.0
     limits.k_velocity[joint] = 0.0

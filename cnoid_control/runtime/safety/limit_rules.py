@@ -1,4 +1,4 @@
-"""Limit rules for position, velocity and effort commands."""
+"""Limit rules for position, velocity and effort commands, and for gains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,16 @@ fmin, fmax = np.fmin, np.fmax
 
 # Nothing is limited to infinity: a command that is infinite is none.
 LARGEST = np.finfo(float).max
-CLAMP_KINDS = ('position', 'velocity', 'acceleration', 'effort', 'soft')
+CLAMP_KINDS = (
+    'position',
+    'velocity',
+    'acceleration',
+    'effort',
+    'soft',
+    'stiffness',
+    'damping',
+    'integral',
+)
 
 
 def plausible_interval(
@@ -382,3 +391,74 @@ class VelocityGroup(CommandGroup):
             ('soft', limits.k_position > 0.0),
             ('position', np.ones(len(self.joints), dtype=bool)),
         ]
+
+
+class GainGroup(CommandGroup):
+    """Joints with PID actuators, one of whose gains is commanded: never negative, never too large.
+
+    Attributes:
+        word: what is commanded, and the kind of limit.
+    """
+
+    rows = 1
+
+    def __init__(
+        self,
+        body: Body,
+        array: np.ndarray,
+        joints: np.ndarray,
+        limits: JointLimits,
+        recovery: float,
+    ) -> None:
+        """Prepare; nothing depends on the state."""
+        super().__init__(body, array, joints, limits, recovery)
+        self._always_limit = False
+        self._set_bounds(0, *self._range())
+
+    def restart(self) -> None:
+        """Take no gain for the last command."""
+        self.last[:] = 0.0
+
+    def _look(self, dt: float) -> None:
+        self._values[0] = self._pick(self._array)
+
+    def _largest(self) -> np.ndarray:
+        """Largest gains; infinite for any."""
+        return np.full(len(self.joints), np.inf)
+
+    def _range(self) -> Interval:
+        return np.zeros(len(self.joints)), self._largest()
+
+    def _interval(self, dt: float) -> Interval:
+        return self._range()
+
+    def _reasons(self, command: np.ndarray, dt: float) -> list[tuple[str, np.ndarray]]:
+        return [(self.word, np.ones(len(self.joints), dtype=bool))]
+
+
+class StiffnessGroup(GainGroup):
+    """Joints whose `kp` is commanded."""
+
+    word = 'stiffness'
+
+    def _largest(self) -> np.ndarray:
+        return self._limits.kp_max
+
+
+class DampingGroup(GainGroup):
+    """Joints whose `kd` is commanded."""
+
+    word = 'damping'
+
+    def _largest(self) -> np.ndarray:
+        return self._limits.kd_max
+
+    def relax(self) -> None:
+        """Go on damping: that never drives a joint."""
+        self.repeat()
+
+
+class IntegralGroup(GainGroup):
+    """Joints whose `ki` is commanded; it needs no limit, its part of the effort has one."""
+
+    word = 'integral'

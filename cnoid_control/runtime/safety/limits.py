@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from cnoid_control.body import Body
-from cnoid_control.body.channels import EFFORT, POSITION, VELOCITY, JointChannel
+from cnoid_control.body.channels import (
+    DAMPING,
+    EFFORT,
+    INTEGRAL,
+    POSITION,
+    STIFFNESS,
+    VELOCITY,
+    JointChannel,
+)
 from cnoid_control.parameters import parameter
 from cnoid_control.runtime.safety.joint_limits import (
     Interval,
@@ -18,9 +26,12 @@ from cnoid_control.runtime.safety.joint_limits import (
 from cnoid_control.runtime.safety.limit_rules import (
     CLAMP_KINDS,
     CommandGroup,
+    DampingGroup,
     EffortGroup,
     ImplausibleCommand,
+    IntegralGroup,
     PositionGroup,
+    StiffnessGroup,
     VelocityGroup,
     plausible_interval,
 )
@@ -29,6 +40,9 @@ GROUPS: tuple[tuple[JointChannel, type[CommandGroup]], ...] = (
     (POSITION, PositionGroup),
     (VELOCITY, VelocityGroup),
     (EFFORT, EffortGroup),
+    (DAMPING, DampingGroup),
+    (INTEGRAL, IntegralGroup),
+    (STIFFNESS, StiffnessGroup),
 )
 
 # A controller that takes over may be far from where it wants to be: it may ask for so much more
@@ -50,6 +64,18 @@ class LimitsParameters:
     max_effort: float = parameter(
         math.inf, 'effort limit for all joints', unit='N m or N', minimum=0.0
     )
+    max_stiffness: float = parameter(
+        math.inf,
+        'largest kp of PID actuators, for all joints',
+        unit='N m/rad or N/m',
+        minimum=0.0,
+    )
+    max_damping: float = parameter(
+        math.inf,
+        'largest kd of PID actuators, for all joints',
+        unit='N m s/rad or N s/m',
+        minimum=0.0,
+    )
     recovery_velocity: float = parameter(
         0.5, 'speed of the way back into position limits', unit='rad/s or m/s', minimum=1e-6
     )
@@ -67,7 +93,7 @@ class CommandLimiter:
 
     An implausible command, one that is non-finite or far beyond every limit, is never
     passed on: where there is one, the whole command of the tick is replaced by the last one, and
-    counted; where there are too many in a row, by one without velocity and effort.
+    counted; where there are too many in a row, by one without velocity, effort and stiffness.
 
     Attributes:
         limits: the limits in force; `limits.notes` says what is wrong with the model's.
@@ -95,6 +121,8 @@ class CommandLimiter:
                 parameters.max_velocity,
                 parameters.max_acceleration,
                 parameters.max_effort,
+                parameters.max_stiffness,
+                parameters.max_damping,
             )
         else:
             free = {joint.joint_name: JointLimitParameters(enabled=False) for joint in body.joints}
@@ -128,7 +156,7 @@ class CommandLimiter:
             joints = [
                 joint.joint_id
                 for joint in body.joints
-                if joint.name and joint.actuation_mode & channel.flag
+                if joint.name and channel.serves(joint.actuation_mode)
             ]
             if joints:
                 group = group_type(
@@ -158,10 +186,14 @@ class CommandLimiter:
     def blend_range(self, channel: JointChannel) -> Interval:
         """Where commands of all joints may lie that are to be mixed with others."""
         limits = self.limits
+        none, endless = np.zeros_like(limits.kp_max), np.full_like(limits.kp_max, np.inf)
         lower, upper = {
             POSITION: (limits.q_lower, limits.q_upper),
             VELOCITY: (limits.dq_lower, limits.dq_upper),
             EFFORT: (limits.u_lower, limits.u_upper),
+            DAMPING: (none, limits.kd_max),
+            INTEGRAL: (none, endless),
+            STIFFNESS: (none, limits.kp_max),
         }[channel]
         return plausible_interval(lower, upper, BLEND_MARGIN * self.parameters.implausible_factor)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from cnoid_control.body import Body
 from cnoid_control.interpolation import smoothstep as smooth
 from cnoid_control.parameters import PluginName, parameter
 from cnoid_control.runtime.safety.commands import Commands
+from cnoid_control.runtime.safety.joint_limits import JointLimits
 from cnoid_control.runtime.safety.safe_command import SafeCommand
 
 # Largest plausible gain, and longest plausible time [s].
@@ -74,8 +73,9 @@ class SafeState:
     """Latched stop: once entered, it commands the robot until it is reset.
 
     Position commands hold, velocity commands are zero, effort commands hold, damp or vanish as
-    configured while the joint states are fresh, and fade to zero when they are not; when they come
-    back, the posture of that moment is held. While nobody takes the commands, positions follow the
+    configured while the joint states are fresh, and fade to zero when they are not; PID actuators
+    do the same by their gains, of which the damping stays. When states come back, the posture of
+    that moment is held. While nobody takes the commands, positions follow the
     measured ones and efforts fade: whoever takes them up again must not be made to jump.
 
     Attributes:
@@ -95,7 +95,7 @@ class SafeState:
         parameters: SafeStateParameters,
         time_step: float,
         report: Callable[[str], None] = lambda reason: None,
-        effort_limits: tuple[np.ndarray, np.ndarray] | None = None,
+        limits: JointLimits | None = None,
     ) -> None:
         """Prepare; a controller commands.
 
@@ -104,8 +104,8 @@ class SafeState:
             parameters: the configuration.
             time_step: period of a tick [s].
             report: told the reason each time that the safe state is entered.
-            effort_limits: least and largest efforts of a hold [N m] or [N], shape (num_joints,)
-                each; the body's where None. More would count as implausible.
+            limits: limits of efforts and gains of a hold; the model's where None. More would
+                count as implausible.
         """
         self.parameters = parameters
         self.reason = ''
@@ -125,7 +125,7 @@ class SafeState:
             given.kd,
             given.frequency,
             given.effort_fade_time,
-            effort_limits,
+            limits,
         )
         self._has_no_subscriber = False
         self._takeover_time = parameters.resume_blend_time
@@ -202,10 +202,8 @@ class SafeState:
         safe = self._safe.update(dt, fresh, self._has_no_subscriber)
         if self.is_engaged:
             self._commands.take(safe)
-            self._safe.write_gains(1.0)
             return
         self._takeover_time += dt
         weight = 1.0 - smooth(min(1.0, self._takeover_time / self.parameters.resume_blend_time))
         self._commands.blend(safe, weight)
-        self._safe.write_gains(weight)
         self.is_active = self._takeover_time < self.parameters.resume_blend_time

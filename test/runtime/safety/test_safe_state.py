@@ -297,9 +297,10 @@ def test_a_fault_in_a_pause_outlives_it() -> None:
 
 def test_commands_are_blended_in_every_channel() -> None:
     """A weight of a quarter leaves three quarters of what was there."""
-    first = Commands(np.array([1.0]), np.array([2.0]), np.array([3.0]))
-    first.blend(Commands(np.array([5.0]), np.array([10.0]), np.array([-1.0])), 0.25)
-    assert [first.q_target[0], first.dq_target[0], first.u[0]] == [2.0, 4.0, 2.0]
+    first = Commands(np.arange(1.0, 7.0).reshape(6, 1))
+    first.blend(Commands(np.full((6, 1), 5.0)), 0.25)
+    assert [first.u[0], first.q_target[0], first.dq_target[0]] == [2.0, 2.75, 3.5]
+    assert [first.kp[0], first.ki[0], first.kd[0]] == [4.25, 5.0, 5.75]
 
 
 def test_efforts_that_are_no_numbers_do_not_fade() -> None:
