@@ -51,6 +51,25 @@ class JointStateEncoder:
         return self.encode(stamp)
 
 
+class JointCommandEncoder:
+    """control_msgs/JointCommand messages: the values of one interface of some joints, stamped."""
+
+    def __init__(self, names: Sequence[str], interface: str) -> None:
+        """Prepare the message.
+
+        Args:
+            names: joints, in the order of the values.
+            interface: name of the interface.
+        """
+        self._buffer = MessageBuffer(layouts.joint_command(names, interface))
+        self._values = self._buffer.view('values')
+
+    def encode(self, values: np.ndarray, stamp: int) -> bytes:
+        """Bytes of the message with these values and this stamp [ns]."""
+        self._values[:] = values
+        return self._buffer.encode(stamp)
+
+
 class PointEncoder:
     """trajectory_msgs/JointTrajectory messages of one point, to be reached in one period."""
 

@@ -53,6 +53,9 @@ DEFINITIONS = {
         'std_msgs/Header header\nstring child_frame_id\n'
         'geometry_msgs/PoseWithCovariance pose\ngeometry_msgs/TwistWithCovariance twist'
     ),
+    'control_msgs/JointCommand': (
+        'std_msgs/Header header\nstring[] joint_names\nstring interface_name\nfloat64[] values'
+    ),
     'sensor_msgs/JointState': (
         'std_msgs/Header header\nstring[] name\n'
         'float64[] position\nfloat64[] velocity\nfloat64[] effort'

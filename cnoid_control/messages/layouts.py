@@ -26,6 +26,7 @@ LITTLE_ENDIAN = b'\x00\x01\x00\x00'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 JOINT_FIELDS = ('position', 'velocity', 'effort')
 ODOMETRY = 'nav_msgs/msg/Odometry'
+JOINT_COMMAND = 'control_msgs/msg/JointCommand'
 NUMBERS = 'std_msgs/msg/Float64MultiArray'
 TEXT = 'std_msgs/msg/String'
 
@@ -263,6 +264,18 @@ def joint_state(
     fields = [field for field in fields if with_effort or field != 'effort']
     arrays = {field: np.zeros(len(names)) for field in fields}
     return MessageLayout(JOINT_STATE, {'header.frame_id': frame, 'name': list(names)} | arrays)
+
+
+def joint_command(names: Sequence[str], interface: str) -> MessageLayout:
+    """control_msgs/JointCommand of these joints: one number each in 'values'."""
+    return MessageLayout(
+        JOINT_COMMAND,
+        {
+            'joint_names': list(names),
+            'interface_name': interface,
+            'values': np.zeros(len(names)),
+        },
+    )
 
 
 def odometry(frame: str, child_frame: str) -> MessageLayout:

@@ -72,10 +72,8 @@ class MissingInterfaces(RobotError):
     """A message package that is not installed."""
 
     def __init__(self, package: str, purpose: str) -> None:
-        """Name the package and what needs it."""
-        super().__init__(
-            f'{purpose} needs the message package {package!r}, which is not installed'
-        )
+        """Name the package or the message, and what needs it."""
+        super().__init__(f'{purpose} needs the messages {package!r}, which are not installed')
 
 
 class FilePluginRefused(RosError):

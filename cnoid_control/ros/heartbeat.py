@@ -33,10 +33,7 @@ from cnoid_control.ros.robot.command_controllers import ordered_joints
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS, CommandPublisher
 from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.device_readers import STATE_QOS
-from cnoid_control.ros.robot.parameters import (
-    Ros2ControlParameters,
-    default_commands,
-)
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters, command_options
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.ros.transport import avoid_shared_memory
@@ -86,7 +83,7 @@ class WatchedControllers:
         self.publishers: tuple[CommandPublisher, ...] = ()
         self.problem = ''
         self._node = node
-        self._options = robot.commands or default_commands()
+        self._options = command_options(robot)
         self._find_manager = find_manager
         self._period = period
         self._supervision = supervision
@@ -234,7 +231,7 @@ class HeartbeatMonitor:
 
     Messages on the node's `~/joint_commands` that arrive steadily arm it; an empty one, which the
     node sends when it stops cleanly, disarms it. The safe command holds measured positions, with
-    no velocity and no effort.
+    no velocity, effort and stiffness; a damping stays as it was commanded last.
 
     Attributes:
         armed: whether silence would mean that the node is dead.
@@ -373,7 +370,7 @@ class HeartbeatMonitor:
         for publisher in self._controllers.publishers:
             measured = np.array([position_of[joint] for joint in publisher.joints])
             values = final_values(publisher.interface, measured)
-            if np.isfinite(values).all():
+            if values is not None and np.isfinite(values).all():
                 publisher.send_values(values, decoder.stamp)
 
     def _deactivate(self) -> None:

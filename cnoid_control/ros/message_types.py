@@ -10,6 +10,8 @@ from rclpy.serialization import deserialize_message
 
 from cnoid_control.messages.cdr import MessagePlaces
 from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.messages.layouts import JOINT_COMMAND
+from cnoid_control.ros.exceptions import MissingInterfaces
 
 
 def message_class(type_name: str) -> type:
@@ -17,6 +19,19 @@ def message_class(type_name: str) -> type:
     package, folder, name = type_name.split('/')
     found: type = getattr(importlib.import_module(f'{package}.{folder}'), name)
     return found
+
+
+def joint_command_type() -> type:
+    """control_msgs/JointCommand, which releases before Kilted do not have.
+
+    Raises:
+        MissingInterfaces: it is not installed.
+    """
+    try:
+        return message_class(JOINT_COMMAND)
+    except (ImportError, AttributeError) as error:
+        purpose = 'a command controller of type joint_command'
+        raise MissingInterfaces(JOINT_COMMAND, purpose) from error
 
 
 def read_message(data: bytes, kind: type) -> Any:

@@ -13,6 +13,55 @@ from cnoid_control.body.devices import Imu
 from cnoid_control.plugin.mailbox import JointValues, Trigger, Value
 
 
+class Gains(SimpleController):
+    """Pulls the joints to the initial posture by PID actuators."""
+
+    @dataclass
+    class Parameters:
+        """Options."""
+
+        kp: float = parameter(300.0, 'stiffness', unit='N m/rad')
+        kd: float = parameter(5.0, 'damping', unit='N m s/rad')
+
+    def initialize(self, io):
+        """Command gains."""
+        self.given, self.body = io.parameters, io.body
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_PID
+            io.enable_io(joint)
+        self.q_ref = self.body.q.copy()
+        return True
+
+    def update_parameters(self, old, new):
+        """Use other gains at once."""
+        self.given = new
+
+    def control(self):
+        """Command the same in every tick."""
+        body = self.body
+        body.kp[:], body.kd[:] = self.given.kp, self.given.kd
+        body.q_target[:], body.dq_target[:], body.u[:] = self.q_ref, 0.0, 0.0
+        return True
+
+
+class GainsByEffort(Gains):
+    """The same by efforts."""
+
+    def initialize(self, io):
+        """Command efforts."""
+        super().initialize(io)
+        for joint in self.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_EFFORT
+            io.enable_input(joint, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
+        return True
+
+    def control(self):
+        """One tick of PD control."""
+        body, given = self.body, self.given
+        body.u[:] = given.kp * (self.q_ref - body.q) - given.kd * body.dq
+        return True
+
+
 class Hold(SimpleController):
     """Holds the initial posture by PD control of joint torques."""
 

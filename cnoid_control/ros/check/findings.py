@@ -9,7 +9,7 @@ from cnoid_control.exceptions import choices
 from cnoid_control.ros.check.plan import SAME_RATE, Plan, Wanted, full_name
 from cnoid_control.ros.check.survey import Controller, Manager, Survey, Topic
 from cnoid_control.ros.robot.joint_states import UNKNOWN_NODE
-from cnoid_control.ros.robot.parameters import INTERFACES, default_commands
+from cnoid_control.ros.robot.parameters import INTERFACES, command_options
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
 ERROR, WARNING = 'error', 'warning'
@@ -418,7 +418,7 @@ REMOVED_PACKAGES = ('position_controllers', 'velocity_controllers', 'effort_cont
 
 
 def _lacking(loaded: dict[str, Controller], plan: Plan, wanted: Wanted) -> Iterator[Finding]:
-    options = wanted.options.commands or default_commands()
+    options = command_options(wanted.options)
     for interface, joints in plan.uncovered.items():
         named = [name for name, one in options.items() if one.interface == interface]
         states = [

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from cnoid_control.body import StateFlag
+from cnoid_control.body.channels import EFFORT
 from cnoid_control.ros.check.survey import Controller, Manager, Survey, Topic
-from cnoid_control.ros.robot.parameters import Ros2ControlParameters, default_commands
+from cnoid_control.ros.robot.command_controllers import interfaces_of
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters, command_options
 
 # A measured rate is taken for the manager's where it is as near as this share.
 SAME_RATE = 0.05
@@ -24,6 +27,7 @@ class Wanted:
         options: the section `hardware.ros2_control`.
         use_sim_time: whether its node goes by /clock.
         problem: why its controllers cannot be initialized; empty where they can.
+        with_gains: joints that are commanded with gains besides.
     """
 
     name: str
@@ -34,6 +38,7 @@ class Wanted:
     options: Ros2ControlParameters
     use_sim_time: bool = False
     problem: str = ''
+    with_gains: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -154,11 +159,15 @@ def _wanted_commands(
     manager: Manager, wanted: Wanted
 ) -> tuple[dict[str, list[Controller]], dict[str, list[str]]]:
     """Command controllers of a configuration by interface, and joints that none of them has."""
-    options = wanted.options.commands or default_commands()
+    options = command_options(wanted.options)
     loaded = {one.name: one for one in manager.controllers}
     chosen: dict[str, list[Controller]] = {}
     uncovered: dict[str, list[str]] = {}
-    for interface, joints in wanted.commands.items():
+    commands = {interface: list(joints) for interface, joints in wanted.commands.items()}
+    for joint in wanted.with_gains:
+        for interface in _interfaces_for_gains(manager, wanted, joint):
+            commands.setdefault(interface, []).append(joint)
+    for interface, joints in commands.items():
         left = set(joints)
         for name, given in options.items():
             one = loaded.get(name)
@@ -168,6 +177,19 @@ def _wanted_commands(
         if left:
             uncovered[interface] = [joint for joint in joints if joint in left]
     return chosen, uncovered
+
+
+def _interfaces_for_gains(manager: Manager, wanted: Wanted, joint: str) -> list[str]:
+    """Interfaces through which a joint is commanded with gains: all, or its effort alone."""
+    five = [channel.interface for channel in interfaces_of(StateFlag.JOINT_PID)]
+    given = wanted.options
+    if given.commands:
+        there = {one.interface for one in given.commands.values()} >= set(five)
+    else:
+        there = all(f'{joint}/{name}' in manager.command_interfaces for name in five)
+    if given.joint_pid == 'interfaces' or (given.joint_pid == 'auto' and there):
+        return five
+    return [EFFORT.interface]
 
 
 def _devices(survey: Survey, manager: Manager | None) -> dict[str, str]:

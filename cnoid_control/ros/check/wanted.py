@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cnoid_control.body import Body, StateFlag
-from cnoid_control.body.channels import channels_of
+from cnoid_control.body.channels import CHANNELS, STIFFNESS
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.messages.devices import device_streams
@@ -73,11 +73,17 @@ def wanted_by(config: RunConfig, described: Body | None) -> Wanted:
     except CnoidControlError as error:
         problem = str(error)
     commands: dict[str, list[str]] = {}
+    with_gains: list[str] = []
     for name, mode in request.outputs.items():
         link = body.link(name)
+        if STIFFNESS.serves(mode) and link.joint_id >= 0:
+            with_gains.append(link.joint_name)
+            continue
         # What of it a robot follows is found when the node is configured.
         shared = mode & ~StateFlag.HIGH_GAIN_ACTUATION
-        for channel in channels_of(shared) if link.joint_id >= 0 else ():
+        for channel in CHANNELS if link.joint_id >= 0 else ():
+            if not channel.serves(shared):
+                continue
             commands.setdefault(channel.interface, []).append(link.joint_name)
     given = config.parameters
     devices = {
@@ -96,4 +102,5 @@ def wanted_by(config: RunConfig, described: Body | None) -> Wanted:
         options,
         given.use_sim_time,
         problem,
+        with_gains,
     )

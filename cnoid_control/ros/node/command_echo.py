@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from rclpy.node import Node
 
-from cnoid_control.body.channels import BY_INTERFACE, CHANNELS
+from cnoid_control.body.channels import CHANNELS
 from cnoid_control.messages.commands import JointStateEncoder
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS
@@ -38,7 +38,7 @@ class CommandEcho:
         ids = np.array([joint.joint_id for joint in joints], np.intp)
         self._hardware = hardware
         self._encoder = JointStateEncoder(
-            [joint.joint_name for joint in joints], tuple(BY_INTERFACE)
+            [joint.joint_name for joint in joints], [channel.interface for channel in CHANNELS]
         )
         self._copies = [
             _copy(self._encoder.values[channel.interface], body.joint_arrays[channel.command], ids)

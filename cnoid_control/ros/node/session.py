@@ -79,7 +79,7 @@ class ControlSession:
                 warn=self.log.warning,
                 while_waiting=lambda: self._echo.repeat(),
                 is_stopped=lambda: self.safe_state.is_estop,
-                effort_limits=lambda: (self.limiter.limits.u_lower, self.limiter.limits.u_upper),
+                limits=lambda: self.limiter.limits,
             ),
         )
         try:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from rclpy.node import Node
 
 from cnoid_control.body import Body, Link, StateFlag
-from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, EFFORT, channels_of
+from cnoid_control.body.channels import (
+    BY_INTERFACE,
+    DRIVE_MODES,
+    EFFORT,
+    FOLLOWING,
+    FOLLOWING_WITH_EFFORT,
+    JointChannel,
+    channels_of,
+)
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
@@ -19,14 +28,10 @@ from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.parameters import (
     CommandParameters,
     Ros2ControlParameters,
-    default_commands,
+    command_options,
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 
-# Actuation modes that the three interfaces can serve; gains are no part of a command there.
-FOLLOWING = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
-MODES = (*(channel.flag for channel in CHANNELS), FOLLOWING)
-FOLLOWING_WITH_EFFORT = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 # Time between two looks for subscriptions [s].
 READER_POLL = 0.01
 
@@ -46,6 +51,24 @@ def ordered_joints(
     if options.type == 'joint_state' or ask is None:
         return list(robot)
     return ask()
+
+
+class ResolvedCommands(NamedTuple):
+    """How the joints of a request are commanded.
+
+    Attributes:
+        modes: actuation mode of each joint, by link name, as the robot serves it: a joint with
+            JOINT_PID that has JOINT_EFFORT here needs its efforts computed.
+        publishers: publishers to the command controllers, in the order of sending.
+    """
+
+    modes: dict[str, StateFlag]
+    publishers: list[JointCommandPublisher]
+
+
+def interfaces_of(mode: StateFlag) -> list[JointChannel]:
+    """Channels of an actuation mode that ros2_control has interfaces for."""
+    return [channel for channel in channels_of(mode) if channel.interface]
 
 
 class CommandControllers:
@@ -73,7 +96,7 @@ class CommandControllers:
             supervision: calls the services of controller_manager.
         """
         self.manager: ControllerManager | None = None
-        self._options = parameters.commands or default_commands()
+        self._options = command_options(parameters)
         self._node = node
         self._body = body
         self._parameters = parameters
@@ -86,8 +109,8 @@ class CommandControllers:
         # How long what is not there yet is waited for [s]; once the robot is commanded it is.
         self._patience = parameters.startup_timeout
 
-    def resolve(self, request: IORequest) -> list[JointCommandPublisher]:
-        """Publishers for the joints that are commanded.
+    def resolve(self, request: IORequest) -> ResolvedCommands:
+        """Publishers for the joints that are commanded, and by what they are.
 
         Raises:
             HardwareError: a joint cannot be commanded as is asked for, and why.
@@ -95,13 +118,14 @@ class CommandControllers:
         self._find_manager()
         # A controller that was loaded anew may have them in another order.
         self._joints.clear()
+        modes = self._served_modes(request)
         publishers = [
             self._publisher(name)
-            for interface, joints in self._wanted(request).items()
+            for interface, joints in self._wanted(modes).items()
             for name in self._names_for(interface, joints)
         ]
-        self._refuse_shared_joints(publishers, request)
-        return publishers
+        self._refuse_shared_joints(publishers, modes)
+        return ResolvedCommands(modes, publishers)
 
     def activate(self, publishers: Sequence[JointCommandPublisher]) -> None:
         """Have these controllers active, and no other one on their joints; confirmed.
@@ -163,18 +187,83 @@ class CommandControllers:
             )
         self.manager = manager
 
-    def _wanted(self, request: IORequest) -> dict[str, list[str]]:
-        """Joints that are commanded, by interface."""
-        wanted: dict[str, list[str]] = {}
+    def _served_modes(self, request: IORequest) -> dict[str, StateFlag]:
+        """Actuation modes by which the robot can do what is asked for, by link name."""
+        modes = {}
+        with_gains: list[Link] = []
         for name, mode in request.outputs.items():
             link = self._body.link(name)
             if StateFlag.ALL_STATE_HIGH_GAIN in mode and link.joint_id >= 0:
                 mode = self._high_gain_mode(link)
+            # A servo is stiff in any case.
             plain = mode & ~StateFlag.HIGH_GAIN_ACTUATION
-            if not (plain in MODES or mode == FOLLOWING_WITH_EFFORT) or link.joint_id < 0:
+            served = mode if mode == FOLLOWING_WITH_EFFORT else plain
+            if served not in DRIVE_MODES or link.joint_id < 0:
                 raise UnsupportedChannel(name, mode, 'ros2_control', self._modes_of(link))
-            for channel in channels_of(mode):
-                wanted.setdefault(channel.interface, []).append(link.joint_name)
+            if served == StateFlag.JOINT_PID:
+                with_gains.append(link)
+            modes[name] = served
+        with_gains.sort(key=lambda link: link.joint_id)
+        for link in self._without_gain_interfaces(with_gains):
+            modes[link.name] = StateFlag.JOINT_EFFORT
+        return modes
+
+    def _without_gain_interfaces(self, links: Sequence[Link]) -> list[Link]:
+        """Joints whose robot cannot be told gains: PD is computed here.
+
+        Raises:
+            RobotError: the configuration does not want that.
+        """
+        if not links:
+            return []
+        wanted = self._parameters.joint_pid
+        lacking = list(links)
+        if wanted != 'effort':
+            has = self._interface_names()
+            needed = interfaces_of(StateFlag.JOINT_PID)
+            lacking = [
+                link
+                for link in links
+                if not all(f'{link.joint_name}/{one.interface}' in has for one in needed)
+            ]
+        if not lacking:
+            return []
+        names = ', '.join(link.joint_name for link in lacking)
+        if wanted == 'interfaces':
+            raise RobotError(
+                f'no stiffness and damping interfaces for {names}, and '
+                'hardware.ros2_control.joint_pid is interfaces; effort has PD computed here'
+            )
+        self._node.get_logger().info(
+            f'PD of {names} is computed here, at {1.0 / self._time_step:g} Hz, and efforts are '
+            'sent' + (': there are no stiffness and damping interfaces' * (wanted == 'auto'))
+        )
+        return lacking
+
+    def _interface_names(self) -> set[str]:
+        """Command interfaces that there are, `joint/interface`.
+
+        They are those of the configured command controllers, else those that the manager knows.
+        """
+        if not self._parameters.commands:
+            return self.manager.command_interfaces() if self.manager is not None else set()
+        return {
+            f'{joint}/{options.interface}'
+            for name, options in self._options.items()
+            for joint in self._joints_of(name)
+        }
+
+    def _wanted(self, modes: Mapping[str, StateFlag]) -> dict[str, list[str]]:
+        """Joints that are commanded, by interface, in the order of sending."""
+        wanted: dict[str, list[str]] = {}
+        for channel in BY_INTERFACE.values():
+            joints = [
+                self._body.link(name).joint_name
+                for name, mode in modes.items()
+                if channel.serves(mode)
+            ]
+            if joints:
+                wanted[channel.interface] = joints
         return wanted
 
     def _high_gain_mode(self, link: Link) -> StateFlag:
@@ -193,7 +282,7 @@ class CommandControllers:
 
     @staticmethod
     def _modes_of(link: Link) -> list[object]:
-        return [*MODES, FOLLOWING_WITH_EFFORT] if link.joint_id >= 0 else ['a joint with an id']
+        return [*DRIVE_MODES] if link.joint_id >= 0 else ['a joint with an id']
 
     def _names_for(self, interface: str, joints: list[str]) -> list[str]:
         """Command controllers that have these joints, by their names."""
@@ -241,15 +330,15 @@ class CommandControllers:
         return self._publishers[name]
 
     def _refuse_shared_joints(
-        self, publishers: Sequence[JointCommandPublisher], request: IORequest
+        self, publishers: Sequence[JointCommandPublisher], modes: Mapping[str, StateFlag]
     ) -> None:
         controller_of: dict[int, str] = {}
         for publisher in publishers:
             for joint in publisher.joint_ids:
-                mode = request.outputs.get(self._body.joints[joint].name, StateFlag.NONE)
+                mode = modes.get(self._body.joints[joint].name, StateFlag.NONE)
                 other = controller_of.setdefault(int(joint), publisher.name)
                 # Through several interfaces only where a controller asks for all of them.
-                asked = BY_INTERFACE[publisher.interface].flag in mode
+                asked = BY_INTERFACE[publisher.interface].serves(mode)
                 if other != publisher.name and not (asked and len(channels_of(mode)) > 1):
                     raise RobotError(
                         f'joint {self._body.joints[joint].joint_name!r} would be commanded by '

@@ -10,7 +10,13 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from cnoid_control.body import Body
 from cnoid_control.body.channels import BY_INTERFACE, POSITION
-from cnoid_control.messages.commands import ArrayEncoder, JointStateEncoder, PointEncoder
+from cnoid_control.messages.commands import (
+    ArrayEncoder,
+    JointCommandEncoder,
+    JointStateEncoder,
+    PointEncoder,
+)
+from cnoid_control.ros.message_types import joint_command_type
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.robot.parameters import CommandParameters
 
@@ -28,7 +34,7 @@ class CommandPublisher:
 
     Attributes:
         name: name of the command controller.
-        interface: 'effort', 'position' or 'velocity'.
+        interface: name of the interface.
         joints: its joints, in its own order.
         parameters: its options.
         topic: full name of the topic.
@@ -51,6 +57,9 @@ class CommandPublisher:
             parameters: its options.
             joints: its joints, in its own order.
             time_step: period of the commands [s].
+
+        Raises:
+            MissingInterfaces: the type of its messages is not installed.
         """
         from sensor_msgs.msg import JointState
         from std_msgs.msg import Float64MultiArray
@@ -69,6 +78,9 @@ class CommandPublisher:
             kind, topic = JointTrajectory, f'{name}/joint_trajectory'
             point = PointEncoder(joints, self.interface, time_step)
             self._encode = lambda values, stamp: point.encode(values)
+        elif parameters.type == 'joint_command':
+            kind, topic = joint_command_type(), f'{name}/commands'
+            self._encode = JointCommandEncoder(joints, self.interface).encode
         else:
             kind, topic = JointState, name
             state = JointStateEncoder(joints, [self.interface])
@@ -105,6 +117,7 @@ class JointCommandPublisher(CommandPublisher):
 
     Attributes:
         joint_ids: ids of its joints, in its own order.
+        source: the array that holds the commands of all joints.
     """
 
     def __init__(
@@ -129,14 +142,14 @@ class JointCommandPublisher(CommandPublisher):
         super().__init__(node, name, parameters, joints, time_step)
         self.joint_ids = np.array([body.joint(joint).joint_id for joint in joints], np.intp)
         self._body = body
-        self._commands = body.joint_arrays[BY_INTERFACE[self.interface].command]
+        self.source: np.ndarray = body.joint_arrays[BY_INTERFACE[self.interface].command]
         self._idle = np.zeros(0, np.intp)
 
     def drive(self, joints: Collection[str], goes_on: bool) -> None:
         """Pass on the commands of these joints; other joints of the controller are held.
 
         What the body holds for a joint that no controller commands may be a measured effort, or a
-        posture of the model's. It is told the position that it has, no velocity and no effort.
+        posture of the model's. It is told the position that it has, and zero of everything else.
 
         Args:
             joints: names of the joints that controllers command.
@@ -146,11 +159,11 @@ class JointCommandPublisher(CommandPublisher):
         self._idle = np.array(idle, np.intp)
         if self.interface == POSITION.interface and not goes_on:
             ids = self.joint_ids[self._idle]
-            self._commands[ids] = self._body.q[ids]
+            self.source[ids] = self._body.q[ids]
 
     def values(self) -> np.ndarray:
         """The commands of its joints in the body, in the order of `joints`."""
-        values = self._commands[self.joint_ids]
+        values = self.source[self.joint_ids]
         if self.interface != POSITION.interface and self._idle.size:
             values[self._idle] = 0.0
         return values

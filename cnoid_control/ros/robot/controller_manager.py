@@ -74,6 +74,20 @@ class ControllerManager:
         )
         return {state.name: state for state in answer.controller}
 
+    def command_interfaces(self) -> set[str]:
+        """Names of the command interfaces that the robot has, `joint/interface`.
+
+        Raises:
+            ServiceUnavailable: the manager did not answer.
+        """
+        kind, name = _services().ListHardwareInterfaces, f'{self._name}/list_hardware_interfaces'
+        if self._supervision.is_there(kind, name, PRESENCE_TIMEOUT):
+            answer = self._supervision.call(kind, name, kind.Request(), self._timeout)
+            return {interface.name for interface in answer.command_interfaces}
+        # One that does not tell: what its controllers need is there.
+        listed = (state.required_command_interfaces for state in self.states().values())
+        return {interface for interfaces in listed for interface in interfaces}
+
     def wait_until_usable(self, controller: str, timeout: float) -> None:
         """Wait until a controller is loaded and configured: spawners may be slow.
 

@@ -12,7 +12,7 @@ import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body import Body
-from cnoid_control.body.channels import BY_INTERFACE
+from cnoid_control.body.channels import BY_INTERFACE, EFFORT
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.messages.devices import require_devices_of
@@ -20,6 +20,7 @@ from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
+from cnoid_control.ros.robot.computed_pid import ComputedPid
 from cnoid_control.ros.robot.device_commands import DeviceCommands
 from cnoid_control.ros.robot.device_readers import (
     LOCK_STEP_QOS,
@@ -44,6 +45,7 @@ from cnoid_control.ros.robot.state_rate import (
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.robot.switch_hold import SwitchHold
+from cnoid_control.runtime.safety.joint_limits import JointLimits, model_limits
 from cnoid_control.runtime.safety.safe_command import write_final_command
 from cnoid_control.runtime.safety.watchdog import JUMP_TIME, STATE_TIME, default_timeout
 
@@ -67,14 +69,13 @@ class RobotCallbacks:
         warn: takes a sentence about something unusual, perhaps often; logged where None.
         while_waiting: called now and then while no state arrives, in the loop thread.
         is_stopped: tells whether there is an emergency stop.
-        effort_limits: gives the least and largest efforts [N m] or [N], shape (num_joints,)
-            each; the body's where None.
+        limits: gives the limits of efforts and gains; the model's where None.
     """
 
     warn: Callable[[str], None] | None = None
     while_waiting: Callable[[], None] = lambda: None
     is_stopped: Callable[[], bool] = lambda: False
-    effort_limits: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+    limits: Callable[[], JointLimits] | None = None
 
 
 class Ros2ControlHardware(Hardware):
@@ -161,6 +162,8 @@ class Ros2ControlHardware(Hardware):
         self.switch_hold = SwitchHold(body, time_step)
         self.is_halted = False
         self._callbacks = callbacks or RobotCallbacks()
+        self._model_limits = model_limits(body)
+        self._pid = ComputedPid(body, self._limits)
         self._warn = self._callbacks.warn or self._log_warning
         self.command_controllers = CommandControllers(
             node, body, parameters, time_step, supervision
@@ -185,6 +188,10 @@ class Ros2ControlHardware(Hardware):
         self._by_timer = parameters.trigger == 'timer'
         self._next_tick = 0.0
         self._skipped_states = 0
+
+    def _limits(self) -> JointLimits:
+        limits = self._callbacks.limits
+        return limits() if limits is not None else self._model_limits
 
     @property
     def command_publishers(self) -> list[JointCommandPublisher]:
@@ -344,9 +351,8 @@ class Ros2ControlHardware(Hardware):
                     'deactivate the node and activate it again'
                 )
         self._before = self.resolved
-        limits = self._callbacks.effort_limits
         new = [one for one in found.command_publishers if one.name not in used]
-        self.switch_hold.begin(new, limits() if limits is not None else None)
+        self.switch_hold.begin(new, found.modes, self.resolved.modes, self._limits())
         self._next = found
         try:
             self.command_controllers.activate(found.command_publishers)
@@ -354,7 +360,20 @@ class Ros2ControlHardware(Hardware):
             self._next = None
             self.switch_hold.end()
             raise
+        # Until then the robot was stiff by itself; the old controllers go on commanding gains.
+        by_effort = [found.modes.get(j.name) == EFFORT.flag for j in self.body.joints]
+        lost = self.resolved.with_gains & np.array(by_effort, dtype=bool)
+        if lost.any():
+            self._compute_pid(self.resolved.computed | lost)
         return True
+
+    def _compute_pid(self, joints: np.ndarray) -> None:
+        """Compute the PID actuators of these joints from now on, and send their efforts."""
+        self._pid.use(joints)
+        self._pid.update(0.0)
+        for publisher in self.command_publishers:
+            if publisher.interface == EFFORT.interface:
+                publisher.source = self._pid.efforts if joints.any() else self.body.u
 
     def activate(self) -> None:
         """Have the command controllers active, and no other one on their joints; confirmed.
@@ -387,13 +406,14 @@ class Ros2ControlHardware(Hardware):
                 once=True,
             )
         for publisher in resolved.command_publishers:
-            flag = BY_INTERFACE[publisher.interface].flag
+            channel = BY_INTERFACE[publisher.interface]
             commanded = {
                 self.body.link(name).joint_name
-                for name, mode in resolved.request.outputs.items()
-                if mode & flag
+                for name, mode in resolved.modes.items()
+                if channel.serves(mode)
             }
             publisher.drive(commanded, goes_on=publisher in before)
+        self._compute_pid(resolved.computed)
         self.switch_hold.end()
 
     # --- the loop -----------------------------------------------------------------------------
@@ -543,10 +563,16 @@ class Ros2ControlHardware(Hardware):
     def write(self) -> None:
         """Send the commands in `body`."""
         stamp = self.source.stamp
+        if self._pid.joints.any():
+            late = 0.0 if self.is_fresh else self.state_age - self.state_timeout
+            self._pid.update(self.dt if self.is_fresh else 0.0, max(0.0, late))
         for publisher in self.command_publishers:
             publisher.send(stamp)
-        if self.resolved is not None and self.resolved.has_wrenches:
-            self._refuse_wrenches()
+        if self.resolved is not None:
+            if self.resolved.has_wrenches:
+                self._refuse_wrenches()
+            if self.resolved.with_gains.any() and self.body.ki.any():
+                self._refuse_integrals(self.resolved.with_gains)
         if self.switch_hold.publishers:
             fresh = self.watchdog is None or self.watchdog.is_fresh('state_timeout')
             self.switch_hold.send(stamp, fresh, self._callbacks.is_stopped())
@@ -558,6 +584,16 @@ class Ros2ControlHardware(Hardware):
             names = ', '.join(self.body.links[index].name for index in pushed)
             self._warn(f'F_ext of {names} goes nowhere: a robot takes no wrench')
 
+    def _refuse_integrals(self, joints: np.ndarray) -> None:
+        """Say that the robot's own PID actuators take no integral gain, where one is given."""
+        given = np.flatnonzero(joints & (self.body.ki != 0.0))
+        if given.size:
+            names = ', '.join(self.body.joints[joint].joint_name for joint in given)
+            self._warn(
+                f'ki of {names} goes nowhere: ros2_control has no interface for it; with '
+                'hardware.ros2_control.joint_pid: effort it is computed here'
+            )
+
     def _log_warning(self, text: str) -> None:
         if self.node.context.ok():
             self.node.get_logger().warning(text, throttle_duration_sec=1.0)
@@ -565,8 +601,10 @@ class Ros2ControlHardware(Hardware):
     # --- after the loop -----------------------------------------------------------------------
 
     def send_safe_command(self) -> None:
-        """Send what leaves the robot safe: hold positions, no velocity, no effort."""
+        """Send what leaves the robot safe: hold positions; no velocity, effort and stiffness."""
         write_final_command(self.body)
+        # Damping that is computed here would be the same for ever, however the robot moves.
+        self._compute_pid(np.zeros_like(self._pid.joints))
         if self.node.context.ok():
             self.write()
         else:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cnoid_control.body.channels import BY_INTERFACE
-from cnoid_control.parameters import parameter
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS
+from cnoid_control.parameters import not_allowed, parameter
 
-INTERFACES = tuple(sorted(BY_INTERFACE))
+MEASURED = tuple(sorted(channel.interface for channel in CHANNELS))
+INTERFACES = (*MEASURED, *sorted(set(BY_INTERFACE) - set(MEASURED)))
 
 
 @dataclass
@@ -18,12 +19,13 @@ class CommandParameters:
     type: str = parameter(
         'forward',
         'forward: Float64MultiArray; trajectory: JointTrajectory with one point; '
-        'joint_state: JointState',
-        choices=('forward', 'trajectory', 'joint_state'),
+        'joint_state: JointState; joint_command: control_msgs/JointCommand, by joint name',
+        choices=('forward', 'trajectory', 'joint_state', 'joint_command'),
     )
     topic: str = parameter(
         '',
-        'topic of the commands; by default <name>/commands, <name>/joint_trajectory or <name>',
+        'topic of the commands; by default <name>/commands, <name>/joint_trajectory or, of '
+        'joint_state, <name>',
     )
     joints: list[str] = parameter(
         [], "joints in the controller's order; where empty, its own parameter `joints` is asked"
@@ -33,6 +35,22 @@ class CommandParameters:
 def default_commands() -> dict[str, CommandParameters]:
     """One forward controller for each interface."""
     return {f'{name}_controller': CommandParameters(interface=name) for name in INTERFACES}
+
+
+def command_options(given: Ros2ControlParameters) -> dict[str, CommandParameters]:
+    """Command controllers by name: those of the configuration, else the usual ones.
+
+    Raises:
+        ParameterError: one of them is to be told what its messages cannot carry.
+    """
+    for name, one in given.commands.items():
+        if one.interface not in MEASURED and one.type in ('trajectory', 'joint_state'):
+            raise not_allowed(
+                f'hardware.ros2_control.commands.{name}.type',
+                one.type,
+                f'its messages have no {one.interface}; choose forward or joint_command',
+            )
+    return given.commands or default_commands()
 
 
 @dataclass
@@ -46,7 +64,15 @@ class Ros2ControlParameters:
     commands: dict[str, CommandParameters] = parameter(
         {},
         'command controllers by name; by default the forward controllers effort_controller, '
-        'position_controller and velocity_controller',
+        'position_controller and velocity_controller, and stiffness_controller and '
+        'damping_controller where the robot has those interfaces',
+    )
+    joint_pid: str = parameter(
+        'auto',
+        'joints commanded with gains (JOINT_PID): interfaces: by position, velocity, effort, '
+        'stiffness and damping; effort: PD is computed here in every tick; auto: by interfaces '
+        'where the robot has them, else by effort',
+        choices=('auto', 'interfaces', 'effort'),
     )
     controller_manager: str = parameter(
         'controller_manager',

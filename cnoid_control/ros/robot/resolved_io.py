@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cnoid_control.body import StateFlag
-from cnoid_control.body.channels import CHANNELS, POSITION
+from cnoid_control.body.channels import CHANNELS, POSITION, STIFFNESS
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.ros.exceptions import MissingChannel, RobotError
@@ -43,6 +44,9 @@ class ResolvedIO:
         has_wrenches: whether controllers may give wrenches, which no robot takes.
         readers: the topics that are polled.
         command_publishers: publishers to the command controllers.
+        modes: actuation mode of each joint as the robot serves it, by link name.
+        computed: joints whose PID actuator is computed here, shape (num_joints,).
+        with_gains: joints whose PID actuator is the robot's.
     """
 
     request: IORequest
@@ -55,6 +59,9 @@ class ResolvedIO:
     has_wrenches: bool
     readers: tuple[TopicReader, ...]
     command_publishers: list[JointCommandPublisher]
+    modes: dict[str, StateFlag]
+    computed: np.ndarray
+    with_gains: np.ndarray
 
 
 def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
@@ -69,7 +76,7 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
     """
     flags = _checked_flags(robot, request)
     decoder = robot.source.decoder
-    publishers = robot.command_controllers.resolve(request)
+    modes, publishers = robot.command_controllers.resolve(request)
     robot.device_commands.demand(request.device_outputs, robot.parameters.startup_timeout)
     needed = _needed_joints(robot, request, publishers)
     known = np.flatnonzero(np.isfinite(decoder.position))
@@ -92,7 +99,23 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
         has_wrenches=any(flags & WRENCH for flags in request.outputs.values()),
         readers=_open_readers(robot, request, runs_kinematics),
         command_publishers=publishers,
+        modes=modes,
+        computed=_joint_mask(
+            robot,
+            lambda name: (
+                STIFFNESS.serves(request.outputs.get(name, StateFlag.NONE))
+                and modes[name] == StateFlag.JOINT_EFFORT
+            ),
+        ),
+        with_gains=_joint_mask(
+            robot, lambda name: STIFFNESS.serves(modes.get(name, StateFlag.NONE))
+        ),
     )
+
+
+def _joint_mask(robot: Ros2ControlHardware, chosen: Callable[[str], bool]) -> np.ndarray:
+    """Joints that are chosen by the name of their link, shape (num_joints,)."""
+    return np.array([bool(j.name) and chosen(j.name) for j in robot.body.joints], dtype=bool)
 
 
 def _needed_joints(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cnoid_control.body import Body
-from cnoid_control.body.channels import BY_INTERFACE
+from cnoid_control.body import Body, StateFlag
+from cnoid_control.body.channels import BY_INTERFACE, GAINS
 from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
+from cnoid_control.runtime.safety.joint_limits import JointLimits, model_limits
 from cnoid_control.runtime.safety.safe_command import SafeCommand
 
 # Time in which efforts fade to zero when states are no longer known [s].
@@ -31,21 +32,36 @@ class SwitchHold:
         self._body = body
         self._safe = SafeCommand(body, time_step, fade_time=FADE_TIME)
         self._time_step = time_step
+        self._has_effort = np.zeros(body.num_joints, dtype=bool)
 
     def begin(
         self,
         publishers: Sequence[JointCommandPublisher],
-        effort_limits: tuple[np.ndarray, np.ndarray] | None = None,
+        modes: Mapping[str, StateFlag],
+        before: Mapping[str, StateFlag] | None = None,
+        limits: JointLimits | None = None,
     ) -> None:
         """Hold the joints of some command controllers at the measured posture.
 
+        A joint that is commanded by effort so far goes on with it: its gains are zero, so that
+        nothing is added.
+
         Args:
             publishers: publishers to the command controllers.
-            effort_limits: least and largest efforts [N m] or [N]; the body's where None.
+            modes: by what each joint is commanded next, by link name.
+            before: the same as it is now.
+            limits: limits of efforts and gains; the model's where None.
         """
+        joints = self._body.joints
+        before = before or {}
         self._safe.commands.u[:] = 0.0
-        self._safe.effort_limits = effort_limits or (self._body.u_lower, self._body.u_upper)
-        self._safe.capture('hold', every_mode=True)
+        self._safe.limits = limits or model_limits(self._body)
+        self._safe.capture(
+            'hold', modes=[modes.get(joint.name, StateFlag.NONE) for joint in joints]
+        )
+        self._has_effort = np.array(
+            [before.get(joint.name) == StateFlag.JOINT_EFFORT for joint in joints], dtype=bool
+        )
         self.publishers = tuple(publishers)
 
     def end(self) -> None:
@@ -63,5 +79,8 @@ class SwitchHold:
         self._safe.effort = 'zero' if stopped else 'hold'
         commands = self._safe.update(self._time_step, fresh)
         for publisher in self.publishers:
-            values = getattr(commands, BY_INTERFACE[publisher.interface].command)
+            channel = BY_INTERFACE[publisher.interface]
+            values = getattr(commands, channel.command)
+            if channel in GAINS:
+                values = np.where(self._has_effort, 0.0, values)
             publisher.send_values(values[publisher.joint_ids], stamp)

@@ -7,17 +7,25 @@ from collections.abc import Iterable
 import numpy as np
 
 from cnoid_control.body import JointType, StateFlag
-from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, POSITION, VELOCITY
+from cnoid_control.body.channels import BY_INTERFACE, CHANNELS, POSITION, VELOCITY, mode_of
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.ros.sim.commands import CommandInput
+
+# A bit for each interface; sets of interfaces are sums of bits.
+BITS = {name: 1 << place for place, name in enumerate(BY_INTERFACE)}
+# The actuation mode of each set; None where it is none.
+MODES = [
+    mode_of([name for name, bit in BITS.items() if bits & bit]) for bits in range(1 << len(BITS))
+]
+IS_MODE = np.array([mode is not None for mode in MODES])
 
 
 class SimulatedActuation:
     """Drives each joint by the interfaces that commands have come for.
 
-    A joint whose controller was exchanged goes on with its last command until the new controller
-    has sent one; a joint that lost its controller keeps its last command.
+    A joint whose controllers were exchanged goes on with its last command until every new one has
+    sent one; a joint that lost a controller keeps the last command of that one.
 
     Attributes:
         pushed: link that pushes act on.
@@ -29,8 +37,8 @@ class SimulatedActuation:
         self._body = hardware.body
         self._devices = set(devices)
         self.pushed = pushed
-        # What each joint is driven by, as flags.
-        self._modes = np.zeros(self._body.num_joints, dtype=int)
+        # The interfaces that each joint is driven by, as bits.
+        self._interfaces = np.zeros(self._body.num_joints, dtype=int)
         self._commands = {name: np.zeros(self._body.num_joints) for name in BY_INTERFACE}
         self._groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._push: tuple[np.ndarray, int] = (np.zeros(3), 0)
@@ -50,19 +58,19 @@ class SimulatedActuation:
             inputs.get(root, StateFlag.NONE) | StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
         )
         outputs = {
-            joint.name: _actuation_mode(StateFlag(int(mode)))
-            for joint, mode in zip(body.joints, self._modes, strict=True)
-            if mode and joint.name
+            joint.name: mode
+            for joint, bits in zip(body.joints, self._interfaces, strict=True)
+            if joint.name and (mode := MODES[bits]) is not None
         }
         outputs[self.pushed] = outputs.get(self.pushed, StateFlag.NONE) | StateFlag.LINK_EXT_WRENCH
         self._groups = [
             (
                 body.joint_arrays[channel.command],
-                np.flatnonzero(self._modes & channel.flag),
+                np.flatnonzero(self._interfaces & BITS[name]),
                 self._commands[name],
             )
             for name, channel in BY_INTERFACE.items()
-            if (self._modes & channel.flag).any()
+            if (self._interfaces & BITS[name]).any()
         ]
         self._hardware.open(IORequest(inputs=inputs, outputs=outputs, devices=self._devices))
 
@@ -71,7 +79,8 @@ class SimulatedActuation:
         tracks = [
             joint.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK for joint in self._body.joints
         ]
-        self._modes[:] = np.where(tracks, VELOCITY.flag, POSITION.flag)
+        by_velocity, by_position = BITS[VELOCITY.interface], BITS[POSITION.interface]
+        self._interfaces[:] = np.where(tracks, by_velocity, by_position)
         self._commands[VELOCITY.interface][tracks] = 0.0
         self._body.dq_target[tracks] = 0.0
         self._commands[POSITION.interface][:] = self._body.q
@@ -80,19 +89,23 @@ class SimulatedActuation:
 
     def release(self) -> None:
         """Actuate nothing until commands come."""
-        self._modes[:] = 0
+        self._interfaces[:] = 0
         self.open()
 
     def apply(self, inputs: Iterable[CommandInput]) -> None:
         """Take over the last commands of the active controllers and send them."""
-        modes = np.zeros_like(self._modes)
+        interfaces = np.zeros_like(self._interfaces)
+        silent = np.zeros(interfaces.size, dtype=bool)
         for source in inputs:
+            interfaces[source.slots] |= BITS[source.interface]
             if source.complete:
-                modes[source.slots] |= BY_INTERFACE[source.interface].flag
                 self._commands[source.interface][source.slots] = source.values
-        changed = np.flatnonzero((modes != 0) & (modes != self._modes))
+            else:
+                silent[source.slots] = True
+        new = IS_MODE[interfaces] & ~silent & (interfaces != self._interfaces)
+        changed = np.flatnonzero(new)
         if changed.size:
-            self._modes[changed] = modes[changed]
+            self._interfaces[changed] = interfaces[changed]
             self._body.q_target[changed] = self._body.q[changed]
             self._body.dq_target[changed] = 0.0
             self.open()
@@ -114,10 +127,3 @@ class SimulatedActuation:
         """Push the link with a force at its origin, world axes [N], for a time [s]."""
         ticks = max(round(duration / self._hardware.time_step), 1)
         self._push = (np.array(force, dtype=float), ticks)
-
-
-def _actuation_mode(flags: StateFlag) -> StateFlag:
-    """Actuation mode of a joint with these interfaces: all three have the servo's own gains."""
-    if flags == StateFlag.JOINT_PID:
-        return flags | StateFlag.HIGH_GAIN_ACTUATION
-    return flags

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cnoid_control.body import Body, Device
-from cnoid_control.body.channels import VELOCITY
+from cnoid_control.body.channels import CHANNELS, VELOCITY
 from cnoid_control.exceptions import choices
 from cnoid_control.messages.devices import Stream, device_streams, kind_of, require_devices_of
 from cnoid_control.parameters import not_allowed
 from cnoid_control.ros.robot.parameters import (
     CommandParameters,
     Ros2ControlParameters,
-    default_commands,
+    command_options,
 )
 from cnoid_control.ros.sim.controllers import (
     SimulatedController,
@@ -96,7 +96,7 @@ def make_controllers(
         UnknownJoint: a controller is for a joint that the robot does not have.
     """
     names = [name for name in body.joint_names if name]
-    states = ('position', 'velocity', 'effort')
+    states = [channel.interface for channel in CHANNELS]
     controllers = [
         SimulatedController(
             JOINT_STATE_BROADCASTER,
@@ -124,7 +124,7 @@ def make_controllers(
             )
     forward = {
         name: options
-        for name, options in (commands.commands or default_commands()).items()
+        for name, options in command_options(commands).items()
         if options.type == 'forward'
     }
     loaded = []

@@ -28,7 +28,7 @@ class CommandInput(abc.ABC):
 
     Attributes:
         name: name of the controller or topic that they come from.
-        interface: 'effort', 'position' or 'velocity'.
+        interface: name of the interface.
         subscription: where they arrive.
         slots: joint ids, in the order of the values.
         values: the last good command, shape (joints,); NaN where there is none yet.

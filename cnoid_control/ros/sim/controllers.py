@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from cnoid_control.body.channels import DRIVE_MODES, channels_of, mode_of
 from cnoid_control.exceptions import choices
 
 # controller_manager_msgs/SwitchController
@@ -22,8 +23,7 @@ class SimulatedController:
     Attributes:
         name: name, also of its node.
         type: type name, as in a controller_manager's parameter file.
-        interface: command interface of a forward controller ('effort', 'position', 'velocity');
-            empty for a broadcaster.
+        interface: command interface of a forward controller; empty for a broadcaster.
         joints: joints that it commands, in the order of its messages.
         state_interfaces: what a broadcaster reads.
         parameters: parameters of its node.
@@ -68,7 +68,8 @@ class SimulatedControllers:
     """Controllers by name, switched by the rules of controller_manager.
 
     One rule is added that a robot with one drive per joint has to have: a joint is commanded
-    through one interface, or through position and velocity together, with or without effort.
+    through the interfaces of one actuation mode: position, velocity or effort, position and
+    velocity with or without effort, or these three with stiffness and damping.
     """
 
     def __init__(self, controllers: Iterable[SimulatedController]) -> None:
@@ -145,10 +146,22 @@ class SimulatedControllers:
                 owned[controller.interface] = new[joint] = name
         for joint, name in new.items():
             interfaces = owners[joint]
-            if len(interfaces) > 1 and not {'position', 'velocity'} <= set(interfaces):
-                other = next(one for one in interfaces.values() if one != name)
-                return _refusal(joint, name, other)
+            if mode_of(interfaces) is not None:
+                continue
+            others = [one for one in interfaces.values() if one not in starting]
+            if others:
+                return _refusal(joint, name, others[0])
+            return (
+                f'joint {joint!r} cannot be commanded through {", ".join(interfaces)} alone; '
+                f'{choices(_MODES)}'
+            )
         return ''
+
+
+_MODES = [
+    ' + '.join(channel.interface for channel in channels_of(mode) if channel.interface)
+    for mode in DRIVE_MODES
+]
 
 
 def _refusal(joint: str, name: str, other: str) -> str:

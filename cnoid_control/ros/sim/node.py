@@ -23,7 +23,7 @@ from cnoid_control.body.formats.robot_description import robot_description, to_t
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
-from cnoid_control.parameters import parse_parameters
+from cnoid_control.parameters import not_allowed, parse_parameters
 from cnoid_control.ros.config_folder import config_folder
 from cnoid_control.ros.node.control_node import given_parameters, given_priority
 from cnoid_control.ros.node.diagnostics import Diagnostics
@@ -33,7 +33,7 @@ from cnoid_control.ros.node.parameters import (
     declare_schema,
     nested_values,
 )
-from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.robot.parameters import MEASURED, Ros2ControlParameters
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
 from cnoid_control.ros.sim.actuation import SimulatedActuation
 from cnoid_control.ros.sim.assembly import (
@@ -116,6 +116,7 @@ class MujocoNode(Node):
             config.hardware.get('ros2_control', Ros2ControlParameters()),
             self._devices,
             self.parameters.active_controllers,
+            self._interfaces(),
         )
         self._inputs = self._make_inputs()
         parameters = self.parameters
@@ -156,10 +157,19 @@ class MujocoNode(Node):
         self._thread = threading.Thread(target=self._run, name='simulation', daemon=True)
         self._failure = ''
 
+    def _interfaces(self) -> dict[str, Sequence[str]] | None:
+        """Command interfaces of each joint; None for all: JointStateTopicSystem has no gains."""
+        if self.parameters.interface != TOPIC:
+            return None
+        return dict.fromkeys(self.body.joint_names, MEASURED)
+
     def _make_inputs(self) -> dict[str, CommandInput]:
         qos = command_qos(self.parameters.pacing)
         forward = [controller for controller in self.controllers if controller.interface]
         if self.parameters.interface == TOPIC:
+            for one in forward:
+                if one.interface not in MEASURED:
+                    raise not_allowed('interface', TOPIC, f'{one.name} needs {one.interface}')
             feed = TopicFeed(self, self.parameters.joint_commands_topic, self.body, qos)
             # A manager that goes by this robot's clock cannot answer while that stands still.
             clocked = self.parameters.clock_rate > 0

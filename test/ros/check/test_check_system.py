@@ -157,6 +157,8 @@ def test_the_command_on_the_simulated_robot(start_process, ros_node, spin_until,
         'effort_controller',
         'position_controller',
         'velocity_controller',
+        'damping_controller',
+        'stiffness_controller',
     ]
     manager = report['seen']['managers'][0]
     assert manager['update_rate'] == 500.0

@@ -51,10 +51,15 @@ def test_a_joint_without_both_interfaces_is_refused_by_name(rig):
 
 
 @pytest.mark.parametrize(
-    'mode', [StateFlag.JOINT_PID, StateFlag.LINK_POSITION, POSITION | StateFlag.JOINT_EFFORT]
+    'mode',
+    [
+        StateFlag.LINK_POSITION,
+        POSITION | StateFlag.JOINT_EFFORT,
+        StateFlag.JOINT_PID | StateFlag.LINK_EXT_WRENCH,
+    ],
 )
 def test_what_no_interface_carries_is_refused_by_name(rig, mode):
-    """Gains, wrenches and poses are no commands of ros2_control."""
+    """Wrenches and poses are no commands of ros2_control."""
     hardware = rig.hardware()
     known = 'JOINT_DISPLACEMENT . JOINT_VELOCITY'
     with pytest.raises(UnsupportedChannel, match=f"for link '(upper|lower)'; .*{known}"):

@@ -8,19 +8,22 @@ from fake_hardware import two_joint_body
 
 from cnoid_control.body import StateFlag
 from cnoid_control.ros.robot.switch_hold import FADE_TIME, SwitchHold
+from cnoid_control.runtime.safety.hold import Hold
+from cnoid_control.runtime.safety.joint_limits import model_limits
 
 DT = 0.01
+EFFORTS = dict.fromkeys(('arm0', 'arm1'), StateFlag.JOINT_EFFORT)
+GAINS = dict.fromkeys(('arm0', 'arm1'), StateFlag.JOINT_PID)
 
 
 class Channel:
-    """A publisher to an effort controller that keeps what it is sent."""
+    """A publisher to a command controller that keeps what it is sent."""
 
-    name = 'effort_controller'
-    interface = 'effort'
     joint_ids = np.array([1, 0])
 
-    def __init__(self):
+    def __init__(self, interface='effort'):
         """Begin with nothing."""
+        self.name, self.interface = f'{interface}_controller', interface
         self.sent = []
 
     def send_values(self, values, stamp):
@@ -48,7 +51,7 @@ def channel():
 def switch_hold(body, channel):
     """Return what commands it."""
     made = SwitchHold(body, DT)
-    made.begin([channel])
+    made.begin([channel], EFFORTS)
     body.q[:] = 0.5, -0.5
     body.dq[:] = 1.0, -1.0
     return made
@@ -56,7 +59,9 @@ def switch_hold(body, channel):
 
 def test_efforts_keep_to_the_limits_in_force(body, switch_hold, channel):
     """Those of the configuration, not only the model's; in the controller's own joint order."""
-    switch_hold.begin([channel], (np.full(2, -3.0), np.full(2, 3.0)))
+    limits = model_limits(body)
+    limits.u_lower[:], limits.u_upper[:] = -3.0, 3.0
+    switch_hold.begin([channel], EFFORTS, limits=limits)
     body.q[:] = 1.0, -1.0
     switch_hold.send(0, fresh=True, stopped=False)
     assert channel.sent[-1] == pytest.approx([3.0, -3.0])
@@ -79,3 +84,21 @@ def test_an_emergency_stop_leaves_no_effort(switch_hold, channel):
     switch_hold.send(0, fresh=True, stopped=False)
     switch_hold.send(0, fresh=True, stopped=True)
     assert channel.sent[-1] == pytest.approx([0.0, 0.0])
+
+
+@pytest.mark.parametrize('before', [StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_EFFORT])
+def test_gains_begin_with_what_holds_alone(body, before):
+    """Where efforts go on there is nothing to add; a joint that was a servo must not go limp."""
+    channels = [Channel(name) for name in ('effort', 'damping', 'stiffness')]
+    made = SwitchHold(body, DT)
+    made.begin(channels, GAINS, dict.fromkeys(GAINS, before))
+    made.send(0, fresh=True, stopped=False)
+    effort, damping, stiffness = (channel.sent[-1] for channel in channels)
+    hold = Hold(body, DT)
+    hold.capture(list(GAINS.values()))
+    assert not effort.any()
+    share = 0.0 if before == StateFlag.JOINT_EFFORT else 1.0
+    np.testing.assert_allclose(stiffness, share * hold.kp[::-1])
+    np.testing.assert_allclose(damping, share * hold.kd[::-1])
+    made.send(0, fresh=True, stopped=True)
+    assert not np.any([channel.sent[-1] for channel in channels])

@@ -90,3 +90,20 @@ def test_a_controller_can_be_restarted(controllers):
     controllers.switch(['effort'], [], STRICT)
     assert controllers.switch(['effort'], ['effort'], STRICT).ok
     assert active(controllers) == ['effort']
+
+
+def test_gains_go_with_position_velocity_and_effort_alone():
+    """All five at once make a drive with gains; a part of them is refused, with the choices."""
+    names = ('position', 'velocity', 'effort', 'stiffness', 'damping')
+    controllers = SimulatedControllers([forward_controller(name, name, ['hip']) for name in names])
+    for part in (['stiffness'], ['position', 'stiffness', 'damping']):
+        result = controllers.switch(part, [], STRICT)
+        assert not result.ok
+        assert f'cannot be commanded through {", ".join(part)} alone' in result.message
+        assert 'position + velocity + effort + damping + stiffness' in result.message
+    assert controllers.switch(names, [], STRICT).ok
+    assert active(controllers) == list(names)
+    result = controllers.switch(['effort'], names[:2], STRICT)
+    assert not result.ok
+    assert controllers.switch([], [name for name in names if name != 'effort'], STRICT).ok
+    assert active(controllers) == ['effort']

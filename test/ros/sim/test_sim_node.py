@@ -344,6 +344,6 @@ def test_two_robots_in_two_namespaces(make_rig, spin_until):
     assert {'/left/joint_states', '/right/joint_states'} <= set(topics)
     assert '/clock' not in topics
     answer = left.call(ListControllers, 'left/controller_manager/list_controllers')
-    assert len(answer.controller) == 4
+    assert len(answer.controller) == 6
     values = left.call(GetParameters, 'right/effort_controller/get_parameters', names=['joints'])
     assert values.values[0].string_array_value == ['shoulder', 'elbow']

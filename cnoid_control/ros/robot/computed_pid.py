@@ -1,0 +1,66 @@
+"""PID actuators of a robot that takes efforts only, computed here in every tick."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cnoid_control.body import Body
+from cnoid_control.runtime.safety.commands import Commands
+from cnoid_control.runtime.safety.joint_limits import JointLimits
+
+# Time in which efforts fade to zero when states are no longer known [s].
+FADE_TIME = 0.5
+
+
+class ComputedPid:
+    """Turns the commands of PID actuators into efforts.
+
+    Attributes:
+        joints: which joints have such an actuator, shape (num_joints,).
+        efforts: what is sent of all joints [N m] or [N]: efforts that are commanded, and those
+            that are computed.
+    """
+
+    def __init__(self, body: Body, limits: Callable[[], JointLimits]) -> None:
+        """Compute nothing yet.
+
+        Args:
+            body: the robot, with its commands and the measured state.
+            limits: gives the limits of the efforts.
+        """
+        self.joints = np.zeros(body.num_joints, dtype=bool)
+        self.efforts = body.u.copy()
+        self._body = body
+        self._limits = limits
+        self._commands = Commands.of(body)
+        self._integral = np.zeros(body.num_joints)
+
+    def use(self, joints: np.ndarray) -> None:
+        """Compute the efforts of these joints from now on; integrals of others are forgotten.
+
+        Args:
+            joints: which ones, shape (num_joints,).
+        """
+        self._integral = np.where(joints & self.joints, self._integral, 0.0)
+        self.joints = joints
+
+    def update(self, dt: float, stale: float = 0.0) -> None:
+        """Compute the efforts for the present state and commands.
+
+        Args:
+            dt: time since the state before [s]; 0 where the state is the same.
+            stale: time for which no state has come that should have [s]: what is computed for a
+                state that is not known any more fades.
+        """
+        body, commands, limits = self._body, self._commands, self._limits()
+        efforts = commands.pid_effort(body.q, body.dq)
+        if commands.ki.any() and dt > 0.0:
+            moved = self._integral + commands.ki * (commands.q_target - body.q) * dt
+            moved = np.clip(moved, limits.u_lower, limits.u_upper)
+            self._integral = np.where(commands.ki > 0.0, moved, 0.0)
+        efforts += np.where(commands.ki > 0.0, self._integral, 0.0)
+        efforts *= max(0.0, 1.0 - stale / FADE_TIME)
+        np.clip(efforts, limits.u_lower, limits.u_upper, out=efforts)
+        self.efforts[:] = np.where(self.joints, efforts, commands.u)
