@@ -361,3 +361,20 @@ def test_what_hides_other_things_comes_first() -> None:
         'device gyro',
         'scheduling',
     ]
+
+
+@pytest.mark.parametrize('has_gains', [True, False])
+def test_joints_with_gains_use_what_the_robot_has(has_gains: bool) -> None:
+    """Five interfaces where the hardware exports them, else the effort."""
+    names = ['position', 'velocity', 'effort', 'damping', 'stiffness']
+    survey = make_survey(*(make_controller(f'{name}_controller', name) for name in names))
+    there = names if has_gains else names[:3]
+    survey.managers[0].command_interfaces = {
+        f'{joint}/{name}': True for joint in JOINTS for name in there
+    }
+    wanted = Wanted('c', JOINTS, {}, {}, 100.0, Ros2ControlParameters(), with_gains=JOINTS)
+    plan = make_plan(survey, wanted)
+    assert list(plan.commands) == (names if has_gains else ['effort'])
+    assert plan.uncovered == {}
+    wanted.options.joint_pid = 'effort'
+    assert list(make_plan(survey, wanted).commands) == ['effort']
