@@ -166,7 +166,6 @@ class StrictIO:
         self._root_flags = StateFlag.NONE
         self._root_written: set[str] = set()
         self._notified: set[str] = set()
-        self._watched_devices: list[tuple[Device, type, type]] = []
         slots = np.arange(body.tree.num_slots)
         for name in FLAG_OF_ARRAY:
             watched = WatchedArray.watch(self._plain[name], self, name, slots)
@@ -258,15 +257,10 @@ class StrictIO:
         def unwatched(method: Callable[..., Any]) -> Callable[..., Any]:
             def call(*args: Any, **kwargs: Any) -> Any:
                 active, self._active = self._active, False
-                # A state crosses only between devices of one class.
-                for device, plain, _ in self._watched_devices:
-                    device.__class__ = plain
                 try:
                     return method(*args, **kwargs)
                 finally:
                     self._active = active
-                    for device, _, watched in self._watched_devices:
-                        device.__class__ = watched
 
             return call
 
@@ -309,18 +303,9 @@ class StrictIO:
             return property(get, put)
 
         members: dict[str, Any] = {name: field(name) for name in watched}
-        kind = type(original.__name__, (original,), {**members, 'watched_type': original})
-        entry = (device, original, kind)
-
-        def let_go(changed: Device) -> None:
-            # Its state is about to cross to the robot's device, which is of the plain class.
-            changed.__class__ = original
-            if entry in self._watched_devices:
-                self._watched_devices.remove(entry)
-
-        device.__class__ = kind
-        self._watched_devices.append(entry)
-        device.state_changed.connect(let_go)
+        # Its state still crosses to and from devices of the original class.
+        members['watched_type'] = original
+        device.__class__ = type(original.__name__, (original,), members)
 
     def _note(self, kind: str, name: str) -> None:
         if (kind, name) not in self._known:

@@ -72,6 +72,18 @@ def test_no_number_is_ever_sent() -> None:
     assert 'implausible' in loop.safe_state.reason
 
 
+def test_the_tick_in_which_a_controller_is_stopped_is_held() -> None:
+    """It has the safe command already, not only none of the controller's."""
+    holding = SafeStateParameters(effort='hold', kp=100.0, kd=2.0)
+    loop = fake_loop(Scripted(3, no_number), on_fault='hold', safe_state=holding)
+    loop.open()
+    for _ in range(5):
+        loop.step()
+    assert loop.safe_state.is_engaged
+    assert commands(loop)[-1] == pytest.approx(-2.0 * loop.hardware.body.dq[0])
+    assert loop.hardware.body.dq[0] == -4.0
+
+
 def test_a_trip_of_the_watchdog_enters_the_safe_state() -> None:
     """The tick after something is found has the safe command; a warning changes nothing."""
     loop = make_loop(Scripted())

@@ -252,7 +252,7 @@ class EffortGroup(CommandGroup):
         )
         self._set_bounds(1, mine.dq_lower, mine.dq_upper)
         self._set_bounds(2, mine.u_lower, mine.u_upper)
-        if self._all and len(body.joint_arrays['q']) == len(joints):
+        if len(body.joint_arrays['q']) == len(joints):
             self._look_at(body.state_and_effort)
 
     def _look_at(self, values: np.ndarray) -> None:

@@ -505,9 +505,10 @@ def test_limits_of_joints_beside_virtual_ones() -> None:
     body.u[:] = 4.0, -4.0
     assert limiter.apply(DT)
     assert body.u.tolist() == [4.0, -4.0]
-    body.u[:] = 4.0, -6.0
-    assert limiter.apply(DT)
-    assert body.u.tolist() == [4.0, -5.0]
+    for given, limited in (((4.0, -6.0), [4.0, -5.0]), ((6.0, -4.0), [5.0, -4.0])):
+        body.u[:] = given
+        assert limiter.apply(DT)
+        assert body.u.tolist() == limited
 
 
 def test_soft_limits_without_a_velocity_gain_brake_no_effort() -> None:
@@ -554,6 +555,7 @@ SOFT = {'soft_lower': -0.5, 'soft_upper': 0.5, 'k_position': 10.0}
         (StateFlag.JOINT_VELOCITY, False, 10.0, 0.0, 0.0, 1.0, 'acceleration'),
         (StateFlag.JOINT_VELOCITY, False, 10.0, 0.0, 1.0, -1.0, 'acceleration'),
         (StateFlag.JOINT_VELOCITY, False, 10.0, 1.1, 0.0, -1.9, 'position'),
+        (StateFlag.JOINT_VELOCITY, False, 10.0, 1.001, 0.0, -1.9, 'position'),
         (StateFlag.JOINT_VELOCITY, False, 10.0, 0.9999, 0.0, 1.0, 'position'),
         (StateFlag.JOINT_VELOCITY, False, 10.0, 0.0, 0.0, 2.5, 'velocity'),
         (StateFlag.JOINT_VELOCITY, True, math.inf, 0.49, 0.0, 1.0, 'soft'),
