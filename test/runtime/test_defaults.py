@@ -12,7 +12,7 @@ import pytest
 from cnoid_control.body import Body
 from cnoid_control.body.balance import balanced_posture
 from cnoid_control.body.gains import joint_gains, rotors_needed, seen_inertias
-from cnoid_control.body.solids import lowest_points
+from cnoid_control.body.solids import lowest_points, reach
 from cnoid_control.catalog import cached_model
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import FileName, ParameterError
@@ -147,15 +147,14 @@ def test_fixed_robot_that_would_be_in_the_floor_is_raised(model, caplog) -> None
     assert f'pendulum is raised to {body.root_link.p[2]:g} m, out of the floor' in caplog.text
     assert robot_of_model(model(arm())).root_link.p[2] == 0.0
     # Where the model puts it does not change where it ends.
-    placed = '<cnoid_control><root type="fixed" xyz="0 0 0.2"/></cnoid_control></robot>'
+    placed = '<cnoid_control><root type="fixed" xyz="0 0 0.35"/></cnoid_control></robot>'
     raised = robot_of_model(model(pendulum.replace('</robot>', placed)))
-    assert raised.root_link.p[2] == pytest.approx(body.root_link.p[2], abs=0.011)
-    assert lowest(raised) > 0.0
-    # An arm with a link that is below its base by less than a third of its reach.
-    sunk = arm().replace('0 0 0.5', '0 0 -0.1')
-    standing = robot_of_model(model(sunk))
-    under = 0.1 + 0.025
-    assert standing.root_link.p[2] == pytest.approx(np.ceil(100 * (under + 0.02)) / 100)
+    assert raised.root_link.p[2] == pytest.approx(body.root_link.p[2])
+    # An arm that is below its base, by less and by more than 0.3 of its reach.
+    standing = robot_of_model(model(arm().replace('0 0 0.5', '0 0 -0.1')))
+    assert standing.root_link.p[2] == pytest.approx(np.ceil(100 * (0.1 + 0.025 + 0.02)) / 100)
+    hanging = robot_of_model(model(arm().replace('0 0 0.5', '0 0 -0.3')))
+    assert hanging.root_link.p[2] == pytest.approx(np.ceil(100 * reach(hanging.links)) / 100)
 
 
 def test_zero_is_moved_into_the_range(model) -> None:
@@ -442,3 +441,29 @@ def test_a_given_posture_is_left_as_it_is(model) -> None:
     assert named_posture(body) == dict.fromkeys(body.joint_names, 0.0) | lying
     np.testing.assert_array_equal(body.q_target, body.q)
     assert lowest(body) == pytest.approx(0.0, abs=1e-9)
+
+
+KEYFRAME = """
+<mujoco>
+  <worldbody>
+    <body name="box" pos="0 0 0.3"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1"/>
+      <body name="lid" pos="0 0 0.1">
+        <joint name="hinge" axis="0 1 0"/><geom size="0.02" mass="0.1"/>
+      </body>
+    </body>
+  </worldbody>
+  <keyframe><key name="home" qpos="1 2 0.6 0.6 0 0 0.8 0.25"/></keyframe>
+</mujoco>
+"""
+
+
+def test_a_posture_of_the_model_has_a_place_of_its_own(model) -> None:
+    """Position and orientation are kept; another posture starts on the ground, upright."""
+    path = str(model(KEYFRAME, 'box.xml'))
+    body = robot_of_model(path)
+    assert body.q.tolist() == [0.25]
+    np.testing.assert_allclose(body.root_link.p, [1.0, 2.0, 0.6])
+    np.testing.assert_allclose(body.root_link.R[:, 0], [-0.28, 0.96, 0.0], atol=1e-12)
+    body = make_robot(RobotParameters(path, posture={'hinge': 0.1}))
+    np.testing.assert_allclose(body.root_link.p, [0.0, 0.0, 0.1], atol=1e-9)
+    np.testing.assert_allclose(body.root_link.R, np.eye(3), atol=1e-12)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cnoid_control.parameters import ParameterError
+from cnoid_control.parameters import FileName, ParameterError
 from cnoid_control.runtime.build import make_loop
-from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.config import RobotParameters, load_config
 from cnoid_control.runtime.defaults import make_robot
 
 SCENE = """
@@ -64,6 +64,13 @@ def test_robot_stands_in_the_scene(folder, robot):
     loop.run(1.0)
     assert loop.hardware.body.root_link.p[2] == pytest.approx(0.5, abs=5e-3)
     loop.hardware.close()
+
+
+def test_the_path_of_a_scene_starts_at_the_folder(folder):
+    """Also where the section comes from no file."""
+    robot = RobotParameters(FileName(folder / 'robot.urdf'), scene='worlds/scene.xml')
+    scene = make_robot(robot, folder).description.scene
+    assert scene == str(folder / 'worlds' / 'scene.xml')
 
 
 def test_scene_that_is_missing_is_named(folder):
