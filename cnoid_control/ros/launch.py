@@ -72,6 +72,10 @@ class Bringup:
         self.node_changes: dict[str, Any] = {'autostart': given['autostart'] == 'true'}
         if given['controller']:
             self.node_changes['controller'] = _from_here(given['controller'])
+        if given['scale']:
+            self.node_changes['scale'] = float(given['scale'])
+        if given['dry_run'] == 'true':
+            self.node_changes['hardware.ros2_control.dry_run'] = True
         self.heartbeat = given['heartbeat'] == 'true'
         self.gz_args, self.gazebo_world = given['gz_args'], given['world']
         self.files = LaunchFiles(
@@ -302,6 +306,18 @@ ARGUMENTS = (
         'the configuration where empty',
     ),
     Argument('rate', '', (), 'control rate [Hz]; that of the configuration where empty'),
+    Argument(
+        'dry_run',
+        'false',
+        ('true', 'false'),
+        'whether nothing is sent to the robot: see ~/dry_run_commands',
+    ),
+    Argument(
+        'scale',
+        '',
+        (),
+        'share of speed and gain, from 0 to 1; that of the configuration where empty',
+    ),
     Argument(
         'controllers_file',
         '',

@@ -180,6 +180,7 @@ def make_loop(
             watchdog=given.watchdog,
             safe_state=given.safe_state,
             limits=given.limits,
+            scale=given.scale,
             on_fault=given.on_fault,
             make_fallback=fallback_maker(config, hardware.body, reports.os),
             trace=TickTrace(hardware.body, detailed_trace),
@@ -200,6 +201,7 @@ def wire_loop(
     watchdog: WatchdogParameters | None = None,
     safe_state: SafeStateParameters | None = None,
     limits: LimitsParameters | None = None,
+    scale: float = 1.0,
     on_fault: str = '',
     make_fallback: Callable[[], ControllerHost] | None = None,
     trace: TickTrace | None = None,
@@ -216,6 +218,7 @@ def wire_loop(
         watchdog: the `watchdog` section.
         safe_state: the `safe_state` section.
         limits: the `limits` section.
+        scale: share of speed and gain that the controllers have.
         on_fault: 'hold' or 'fail'; where empty, 'fail' in a simulation in this process.
         make_fallback: makes the controller that commands in the safe state, if any does.
         trace: where each tick is noted for statistics and plots, if anywhere.
@@ -230,7 +233,7 @@ def wire_loop(
     body, dt = hardware.body, hardware.time_step
     given = safe_state or SafeStateParameters()
     told = reports or LoopReports(host.os)
-    limiter = CommandLimiter(body, limits or LimitsParameters(), dt)
+    limiter = CommandLimiter(body, limits or LimitsParameters(), dt, scale)
     clock = (lambda: hardware.time) if hardware.is_simulated else time.monotonic
     held = SafeState(
         body,

@@ -249,6 +249,14 @@ class RunParameters:
         False, 'whether to warn of what is read or written without having been enabled'
     )
     devices: dict[str, str] = parameter({}, 'ROS topics of the devices by name')
+    scale: float = parameter(
+        1.0,
+        'share of speed and gain that controllers have: positions are followed at this share of '
+        'the speed limits, velocities, efforts and gains are multiplied by it; can be changed '
+        'while the node runs, for first motions of a robot',
+        minimum=0.0,
+        maximum=1.0,
+    )
     limits: LimitsParameters = field(default_factory=LimitsParameters)
     watchdog: WatchdogParameters = field(default_factory=WatchdogParameters)
     safe_state: SafeStateParameters = field(default_factory=SafeStateParameters)

@@ -257,7 +257,7 @@ class ControlLoop:
     # --- the tick -----------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """One control cycle: read -> watchdog -> control -> safe state -> limits -> write.
+        """One cycle: read -> watchdog -> control -> scale -> safe state -> limits -> write.
 
         Returns:
             Whether there is to be another one.
@@ -283,16 +283,20 @@ class ControlLoop:
         trip = self.watchdog.check()
         if trip is not None:
             self._react(trip)
+        has_commands = False
         if safe_state.is_engaged:
             self._refuse_late_swap()
         elif hardware.is_due:
             self._control(hardware.time)
+            has_commands = True
         if self.fallback is not None:
             self._control_fallback(self.fallback, hardware.time)
         if self.trace is not None:
             self.trace.record(hardware.time)
         if recorder is not None:
             recorder.note_outputs()
+        if has_commands:
+            self.limiter.scale_commands(hardware.time_step)
         if safe_state.is_active:
             self._apply_safe_state()
         # States that come faster than agreed must not make the robot faster than it may be.

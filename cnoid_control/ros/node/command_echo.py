@@ -15,10 +15,13 @@ from cnoid_control.ros.robot.command_publisher import COMMAND_QOS
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 
 FLUSH_TIMEOUT = 0.2
+DRY_RUN_TOPIC = '~/dry_run_commands'
 
 
 class CommandEcho:
     """Publishes the commands of each tick on `~/joint_commands`, for plots and the heartbeat.
+
+    In a dry run, where nobody gets the commands, on `~/dry_run_commands`.
 
     The stamp is that of the state that the commands answer. While messages arrive, the loop is
     alive; a message without joints says that it has ended cleanly.
@@ -45,7 +48,9 @@ class CommandEcho:
             for channel in CHANNELS
         ]
         self._last_message = JointStateEncoder((), ())
-        self._publisher = RawPublisher(node, JointState, '~/joint_commands', COMMAND_QOS)
+        # In a dry run on another topic: the heartbeat monitor must not wait for its end.
+        topic = DRY_RUN_TOPIC if hardware.parameters.dry_run else '~/joint_commands'
+        self._publisher = RawPublisher(node, JointState, topic, COMMAND_QOS)
 
     def publish(self) -> None:
         """Publish the commands in the body; in the loop's thread."""

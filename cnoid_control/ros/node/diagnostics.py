@@ -132,6 +132,7 @@ class NodeDiagnostics:
             self._robot(session),
             self._limits(session),
             self._controllers(session),
+            *([self._dry_run(session)] if session.is_dry_run else []),
         ]
 
     def _loop(self, session: ControlSession) -> DiagnosticStatus:
@@ -176,6 +177,15 @@ class NodeDiagnostics:
             return make_status('robot', ERROR, 'no joint states', values)
         return make_status('robot', OK, 'joint states arrive', values)
 
+    def _dry_run(self, session: ControlSession) -> DiagnosticStatus:
+        """What would have been sent last, by topic and joint."""
+        values: dict[str, object] = {
+            f'{publisher.topic} {joint}': float(value)
+            for publisher in session.hardware.command_publishers
+            for joint, value in zip(publisher.joints, publisher.values(), strict=True)
+        }
+        return make_status('dry run', WARN, 'nothing is sent to the robot', values)
+
     def _limits(self, session: ControlSession) -> DiagnosticStatus:
         report = session.limiter.report()
         values: dict[str, object] = {
@@ -183,6 +193,7 @@ class NodeDiagnostics:
             for kind, joints in report.items()
             for joint, count in joints.items()
         }
+        values['scale'] = session.limiter.scale
         total = sum(sum(joints.values()) for joints in report.values())
         new, self._limited = total - self._limited, total
         if new > 0:

@@ -52,6 +52,8 @@ class EndpointWatch:
         self._stop = threading.Event()
         self._end_activity: Callable[[], None] | None = None
         self._has_subscribers = True
+        # Nobody need receive what is not sent.
+        self._is_dry_run = hardware.parameters.dry_run
         # When the joint states had one publisher last, monotonic clock [s].
         self._single_publisher_time = time.monotonic()
 
@@ -67,7 +69,7 @@ class EndpointWatch:
         )
         self._thread.start()
         manager = self._hardware.parameters.controller_manager
-        if manager:
+        if manager and not self._is_dry_run:
             # Also where none was found: one may be started later. That its messages are not
             # installed was logged when it was looked for.
             with contextlib.suppress(ImportError):
@@ -107,7 +109,8 @@ class EndpointWatch:
                 return
 
     def _check(self) -> None:
-        self._check_subscribers()
+        if not self._is_dry_run:
+            self._check_subscribers()
         self._check_publishers()
 
     def _check_subscribers(self) -> None:

@@ -225,13 +225,15 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 RUN_KEYS = tuple(item.name for item in fields(RunParameters))
+# Those of them that can be changed while the loop runs.
+LIVE_KEYS = {'controller', 'scale'}
 
 
 class ConfigParameters:
     """Declares, checks and applies the parameters of a node.
 
     Before the node is configured everything may be changed; later the controller (which is
-    swapped when the loop runs), its options and the node's own options.
+    swapped when the loop runs), its options, the scale and the node's own options.
     """
 
     def __init__(self, node: Node, words: Sequence[str] | None = None) -> None:
@@ -368,17 +370,22 @@ class ConfigParameters:
         if operation is None:
             return
         touched = {name.split('.')[0] for name in changes}
-        fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - {'controller'})
+        fixed = sorted(touched & {*RUN_KEYS, 'hardware'} - LIVE_KEYS)
         if fixed:
             raise FixedParameter(fixed[0])
-        has = operation.config.parameters.controller
-        if 'controller' in changes and config.parameters.controller != has:
-            if not operation.is_active:
-                raise FixedParameter('controller')
-            operation.swap(config)
-            self._follow(operation)
-        else:
-            self._update_options(operation, config, touched)
+        before = operation.config.parameters
+        operation.set_scale(config.parameters.scale)
+        try:
+            if 'controller' in changes and config.parameters.controller != before.controller:
+                if not operation.is_active:
+                    raise FixedParameter('controller')
+                operation.swap(config)
+                self._follow(operation)
+            else:
+                self._update_options(operation, config, touched)
+        except Exception:
+            operation.set_scale(before.scale)
+            raise
         operation.swapper.duration = own.swap_blend_time
 
     def _tell(self, error: CnoidControlError) -> None:

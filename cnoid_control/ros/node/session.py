@@ -40,6 +40,7 @@ class ControlSession:
         runner: the loop's thread.
         statistics: how regularly the loop ticks.
         operation: what can be asked of the controllers while it runs.
+        is_dry_run: whether nothing is sent to the robot.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class ControlSession:
         """
         self._config = config
         self._is_activated = False
+        self.is_dry_run = bool(config.hardware['ros2_control'].dry_run)
         self.body = find_robot(node, config, parameters)
         self.log = NodeLog(node)
         os: TextIO = self.log  # type: ignore[assignment]
@@ -88,7 +90,7 @@ class ControlSession:
                 config,
                 self.hardware,
                 reports=LoopReports(os, self._report, self._report_safe_state),
-                watches_subscribers=True,
+                watches_subscribers=not self.is_dry_run,
             )
             self.watchdog = self.loop.watchdog
             self.safe_state = self.loop.safe_state
@@ -164,6 +166,11 @@ class ControlSession:
         self.loop.failure = None
         self.loop.finished = False
         self.loop.start_watchdog()
+        if self.is_dry_run:
+            topics = ', '.join(one.topic for one in self.hardware.command_publishers)
+            self.log.warning(
+                f'dry run: nothing is sent to {topics}; see ~/dry_run_commands and /diagnostics'
+            )
         self._endpoints.start()
         self._is_activated = True
         self.runner.start()

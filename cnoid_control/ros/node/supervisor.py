@@ -246,6 +246,16 @@ class Supervisor:
         if self._loop.host is host:
             self.on_successor()
 
+    def set_scale(self, scale: float) -> None:
+        """Give the controllers another share of speed and gain, between two ticks.
+
+        Raises:
+            ParameterError: a joint cannot be scaled.
+        """
+        limiter = self._loop.limiter
+        if scale != limiter.wanted_scale:
+            self._runner.call(lambda: limiter.set_scale(scale))
+
     def update_options(self, options: Mapping[str, Mapping[str, Any]]) -> None:
         """Give controllers other options between two ticks: all of them, or none.
 

@@ -130,10 +130,14 @@ class CommandControllers:
     def activate(self, publishers: Sequence[JointCommandPublisher]) -> None:
         """Have these controllers active, and no other one on their joints; confirmed.
 
+        In a dry run they stay as they are.
+
         Raises:
             HardwareError: controller_manager did not do it, or in lock-step nobody receives the
                 commands.
         """
+        if self._parameters.dry_run:
+            return
         if self._parameters.lock_step:
             self._wait_for_readers(publishers)
         names = [one.name for one in publishers if one.parameters.type != 'joint_state']
@@ -325,7 +329,13 @@ class CommandControllers:
             self._outdated.append(self._publishers.pop(name))
         if name not in self._publishers:
             self._publishers[name] = JointCommandPublisher(
-                self._node, name, self._options[name], joints, self._body, self._time_step
+                self._node,
+                name,
+                self._options[name],
+                joints,
+                self._body,
+                self._time_step,
+                self._parameters.dry_run,
             )
         return self._publishers[name]
 

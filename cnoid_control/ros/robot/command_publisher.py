@@ -18,6 +18,7 @@ from cnoid_control.messages.commands import (
 )
 from cnoid_control.ros.message_types import joint_command_type
 from cnoid_control.ros.raw_dds import RawPublisher
+from cnoid_control.ros.robot.dry_run import SilentPublisher
 from cnoid_control.ros.robot.parameters import CommandParameters
 
 # It matches every reader; a command that is late is worth nothing: keep one.
@@ -48,6 +49,7 @@ class CommandPublisher:
         parameters: CommandParameters,
         joints: Sequence[str],
         time_step: float,
+        dry_run: bool = False,
     ) -> None:
         """Advertise the topic.
 
@@ -57,6 +59,7 @@ class CommandPublisher:
             parameters: its options.
             joints: its joints, in its own order.
             time_step: period of the commands [s].
+            dry_run: whether nothing is advertised and nothing is sent.
 
         Raises:
             MissingInterfaces: the type of its messages is not installed.
@@ -85,7 +88,12 @@ class CommandPublisher:
             kind, topic = JointState, name
             state = JointStateEncoder(joints, [self.interface])
             self._encode = lambda values, stamp: state.encode_values(self.interface, values, stamp)
-        self._publisher = RawPublisher(node, kind, parameters.topic or topic, COMMAND_QOS)
+        topic = parameters.topic or topic
+        self._publisher: RawPublisher | SilentPublisher
+        if dry_run:
+            self._publisher = SilentPublisher(node, topic)
+        else:
+            self._publisher = RawPublisher(node, kind, topic, COMMAND_QOS)
         self.topic = self._publisher.topic
         self.readers_seen = 0
 
@@ -128,6 +136,7 @@ class JointCommandPublisher(CommandPublisher):
         joints: Sequence[str],
         body: Body,
         time_step: float,
+        dry_run: bool = False,
     ) -> None:
         """Advertise the topic.
 
@@ -138,8 +147,9 @@ class JointCommandPublisher(CommandPublisher):
             joints: its joints, in its own order.
             body: the robot, whose commands are sent.
             time_step: period of the ticks [s].
+            dry_run: whether nothing is advertised and nothing is sent.
         """
-        super().__init__(node, name, parameters, joints, time_step)
+        super().__init__(node, name, parameters, joints, time_step, dry_run)
         self.joint_ids = np.array([body.joint(joint).joint_id for joint in joints], np.intp)
         self._body = body
         self.source: np.ndarray = body.joint_arrays[BY_INTERFACE[self.interface].command]

@@ -21,6 +21,7 @@ from cnoid_control.messages.device_commands import (
 )
 from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import RawPublisher
+from cnoid_control.ros.robot.dry_run import SilentPublisher
 
 # The last command is there for a driver that comes later.
 QOS = QoSProfile(
@@ -42,21 +43,25 @@ class DeviceCommands:
     over bytes and goes on.
     """
 
-    def __init__(self, node: Node, body: Body, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, node: Node, body: Body, warn: Callable[[str], None], dry_run: bool = False
+    ) -> None:
         """Listen to the devices of the robot's body.
 
         Args:
             node: node that publishes.
             body: the robot.
             warn: takes a sentence about a device that nobody listens for.
+            dry_run: whether nothing is sent.
         """
+        self._dry_run = dry_run
         self._node = node
         self._body = body
         self._warn = warn
         self._sent = [command_values(device) for device in body.devices]
         # A sensor that can only be switched is seldom switched and often measures.
         self._only_on = [device.command_fields == ('on',) for device in body.devices]
-        self._publishers: dict[str, RawPublisher] = {}
+        self._publishers: dict[str, RawPublisher | SilentPublisher] = {}
         self._lock = threading.Lock()
         self._queue: queue.SimpleQueue[tuple[Device, bytes] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -106,15 +111,18 @@ class DeviceCommands:
                 )
             publisher.send(data)
 
-    def _publisher(self, device: Device) -> RawPublisher:
+    def _publisher(self, device: Device) -> RawPublisher | SilentPublisher:
         with self._lock:
             if device.name not in self._publishers:
-                self._publishers[device.name] = RawPublisher(
-                    self._node, Float64MultiArray, command_topic(device), QOS
+                topic = command_topic(device)
+                self._publishers[device.name] = (
+                    SilentPublisher(self._node, topic)
+                    if self._dry_run
+                    else RawPublisher(self._node, Float64MultiArray, topic, QOS)
                 )
             return self._publishers[device.name]
 
-    def _wait_for_driver(self, publisher: RawPublisher, deadline: float) -> bool:
+    def _wait_for_driver(self, publisher: RawPublisher | SilentPublisher, deadline: float) -> bool:
         while not publisher.reader_count:
             if time.monotonic() > deadline or not self._node.context.ok():
                 return False

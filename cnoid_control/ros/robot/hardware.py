@@ -16,6 +16,7 @@ from cnoid_control.body.channels import BY_INTERFACE, EFFORT
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.messages.devices import require_devices_of
+from cnoid_control.parameters import not_allowed
 from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
@@ -135,8 +136,15 @@ class Ros2ControlHardware(Hardware):
             callbacks: what the owner wants to know and to be asked.
 
         Raises:
-            ParameterError: a topic is for a device that the robot does not have.
+            ParameterError: a topic is for a device that the robot does not have, or a dry run of
+                a robot in lock-step is wanted.
         """
+        if parameters.dry_run and parameters.lock_step:
+            raise not_allowed(
+                'hardware.ros2_control.dry_run',
+                True,
+                'a robot in lock-step waits for every command',
+            )
         self.body = body
         self.parameters = parameters
         self.time_step = time_step
@@ -168,7 +176,9 @@ class Ros2ControlHardware(Hardware):
         self.command_controllers = CommandControllers(
             node, body, parameters, time_step, supervision
         )
-        self._shutdown_publisher = ShutdownPublisher(node, parameters.controller_manager)
+        self._shutdown_publisher = (
+            None if parameters.dry_run else ShutdownPublisher(node, parameters.controller_manager)
+        )
         # What was in use before, and what `prepare` has found.
         self._before: ResolvedIO | None = None
         self._next: ResolvedIO | None = None
@@ -179,7 +189,7 @@ class Ros2ControlHardware(Hardware):
         self._all: slice | np.ndarray = (
             slice(None) if len(self.joints) == body.num_joints else self._ids
         )
-        self.device_commands = DeviceCommands(node, body, self._warn)
+        self.device_commands = DeviceCommands(node, body, self._warn, parameters.dry_run)
         self._watches = {device.name: f'device_timeout:{device.name}' for device in body.devices}
         self._source: JointStateSource | None = None
         self._q_before = body.q.copy()
@@ -337,7 +347,7 @@ class Ros2ControlHardware(Hardware):
             HardwareError: something is not there; the message names it.
         """
         found = resolve_io(self, request)
-        self._shutdown_publisher.advertise(found.command_publishers)
+        self._advertise(found.command_publishers)
         if not self._is_active or self.resolved is None:
             self.use(found)
             return False
@@ -382,9 +392,14 @@ class Ros2ControlHardware(Hardware):
             HardwareError: controller_manager did not do it.
         """
         assert self.resolved is not None
-        self._shutdown_publisher.advertise(self.command_publishers)
+        self._advertise(self.command_publishers)
         self.command_controllers.activate(self.resolved.command_publishers)
         self._is_active = True
+
+    def _advertise(self, publishers: list[JointCommandPublisher]) -> None:
+        """Be ready to send the safe command when the context is gone."""
+        if self._shutdown_publisher is not None:
+            self._shutdown_publisher.advertise(publishers)
 
     def _activate_late(self, resolved: ResolvedIO) -> None:
         try:
@@ -607,7 +622,7 @@ class Ros2ControlHardware(Hardware):
         self._compute_pid(np.zeros_like(self._pid.joints))
         if self.node.context.ok():
             self.write()
-        else:
+        elif self._shutdown_publisher is not None:
             self._shutdown_publisher.send(self.command_publishers)
 
     def deactivate(self) -> None:
@@ -619,7 +634,7 @@ class Ros2ControlHardware(Hardware):
                 for publisher in self.command_publishers:
                     publisher.flush(FLUSH_TIMEOUT)
                 self.command_controllers.release()
-            else:
+            elif self._shutdown_publisher is not None:
                 manager = self.command_controllers.manager
                 activated = manager.activated if manager is not None else []
                 self._shutdown_publisher.stop(self.command_publishers, activated)
@@ -634,7 +649,9 @@ class Ros2ControlHardware(Hardware):
         steps += [reader.close for reader in self.readers]
         if self._source is not None:
             steps.append(self._source.subscription.close)
-        steps += [self.command_controllers.close, self._shutdown_publisher.close]
+        steps.append(self.command_controllers.close)
+        if self._shutdown_publisher is not None:
+            steps.append(self._shutdown_publisher.close)
         for step in steps:
             try:
                 step()

@@ -116,6 +116,12 @@ class Ros2ControlParameters:
         minimum=0.1,
         maximum=1e5,
     )
+    dry_run: bool = parameter(
+        False,
+        'do everything but the last step: no command is sent, no controller is switched; what '
+        'would have been sent is on ~/dry_run_commands and in the diagnostics',
+        read_only=True,
+    )
     lock_step: bool = parameter(
         False, "whether the robot waits for each command: devices are read for the state's stamp"
     )

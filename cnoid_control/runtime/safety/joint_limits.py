@@ -199,6 +199,16 @@ class JointLimits:
         }
         return JointLimits(**arrays)
 
+    def slower(self, share: float) -> JointLimits:
+        """The same with a share of the speed limits; joints without one have none."""
+        if share == 1.0:
+            return self
+        return dataclasses.replace(
+            self,
+            dq_lower=np.where(np.isfinite(self.dq_lower), self.dq_lower * share, self.dq_lower),
+            dq_upper=np.where(np.isfinite(self.dq_upper), self.dq_upper * share, self.dq_upper),
+        )
+
     @property
     def are_soft(self) -> bool:
         """Whether any joint has a soft limit."""

@@ -79,6 +79,7 @@ class CommandGroup(abc.ABC):
     Attributes:
         joints: ids of the group's joints.
         last: commands sent last, shape (len(joints),).
+        is_scaled: which of them are multiplied by a scale, shape (len(joints),).
     """
 
     # What is commanded, for messages.
@@ -94,6 +95,7 @@ class CommandGroup(abc.ABC):
         joints: np.ndarray,
         limits: JointLimits,
         recovery: float,
+        share: float = 1.0,
     ) -> None:
         """Prepare the index arrays and the scratch space.
 
@@ -103,12 +105,16 @@ class CommandGroup(abc.ABC):
             joints: ids of the joints.
             limits: limits of all joints of the body.
             recovery: speed of the way back into position limits [rad/s] or [m/s].
+            share: share of the speed limits that the joints have.
         """
         self.joints = joints
         self.last = np.zeros(len(joints))
+        self.is_scaled = np.ones(len(joints), dtype=bool)
         self._body = body
         self._array = array
-        self._limits = limits.take(joints)
+        mine = limits.take(joints)
+        self._full_speed = mine.dq_lower, mine.dq_upper
+        self._limits = mine.slower(share)
         self._recovery = recovery
         self._all = len(joints) == body.num_joints
         self._values = np.zeros((self.rows, len(joints)))
@@ -161,6 +167,28 @@ class CommandGroup(abc.ABC):
                 counts[kind][self.joints] += mask & hit
                 hit &= ~mask
             self._array[self.joints] = limited
+
+    def scale(self, share: float, implausible_factor: float) -> None:
+        """Give the commands a share of what they ask for; implausible ones stay as they are.
+
+        Args:
+            share: from 0 to 1.
+            implausible_factor: times a limit from which on a command is implausible.
+        """
+        lower, upper = self._unscaled_range()
+        command = self._pick(self._array)
+        least, most = plausible_interval(lower, upper, implausible_factor)
+        is_changed = self.is_scaled & (command >= least) & (command <= most)
+        scaled = self._slowed(share * np.fmin(np.fmax(command, lower), upper))
+        self._array[self.joints] = np.where(is_changed, scaled, command)
+
+    def _slowed(self, scaled: np.ndarray) -> np.ndarray:
+        """Scaled commands that make no joint faster than its share of the speed."""
+        return scaled
+
+    def _unscaled_range(self) -> Interval:
+        """The constant limits of the commands before they are scaled."""
+        return self._range()
 
     def is_plausible(self, implausible_factor: float) -> bool:
         """Whether all commands are finite and plausible.
@@ -237,9 +265,16 @@ class EffortGroup(CommandGroup):
         joints: np.ndarray,
         limits: JointLimits,
         recovery: float,
+        share: float = 1.0,
     ) -> None:
-        """Prepare; effort limits do not depend on accelerations."""
+        """Prepare; effort limits do not depend on accelerations.
+
+        Efforts that hold the robot may need all their limits: only those that are scaled are kept
+        from making a joint faster than its share.
+        """
         super().__init__(body, array, joints, limits, recovery)
+        slower = self._limits.slower(share)
+        self._scaled_speed = slower.dq_lower, slower.dq_upper
         self._always_limit = self._limits.are_soft
         self._copies = [
             partial(values.take, joints, None, row, 'clip')
@@ -275,6 +310,12 @@ class EffortGroup(CommandGroup):
 
     def _range(self) -> Interval:
         return self._limits.u_lower, self._limits.u_upper
+
+    def _slowed(self, scaled: np.ndarray) -> np.ndarray:
+        dq = self._pick(self._body.dq)
+        slowest, fastest = self._scaled_speed
+        pushes_on = ((scaled > 0.0) & (dq > fastest)) | ((scaled < 0.0) & (dq < slowest))
+        return np.where(pushes_on, 0.0, scaled)
 
     def _interval(self, dt: float) -> Interval:
         return effort_interval(self._limits, self._pick(self._body.q), self._pick(self._body.dq))
@@ -330,6 +371,9 @@ class PositionGroup(CommandGroup):
     def _range(self) -> Interval:
         return self._limits.q_lower, self._limits.q_upper
 
+    def scale(self, share: float, implausible_factor: float) -> None:
+        """Leave them: the speed limits slow them down."""
+
     def _interval(self, dt: float) -> Interval:
         dq = self._pick(self._body.dq)
         return position_interval(self._limits, self.last, dq, dt, self._recovery)
@@ -374,6 +418,9 @@ class VelocityGroup(CommandGroup):
     def _range(self) -> Interval:
         return self._limits.dq_lower, self._limits.dq_upper
 
+    def _unscaled_range(self) -> Interval:
+        return self._full_speed
+
     def _interval(self, dt: float) -> Interval:
         q = self._pick(self._body.q)
         return velocity_interval(self._limits, self.last, q, dt, self._recovery)
@@ -409,9 +456,10 @@ class GainGroup(CommandGroup):
         joints: np.ndarray,
         limits: JointLimits,
         recovery: float,
+        share: float = 1.0,
     ) -> None:
         """Prepare; nothing depends on the state."""
-        super().__init__(body, array, joints, limits, recovery)
+        super().__init__(body, array, joints, limits, recovery, share)
         self._always_limit = False
         self._set_bounds(0, *self._range())
 

@@ -17,7 +17,7 @@ from cnoid_control.body.channels import (
     VELOCITY,
     JointChannel,
 )
-from cnoid_control.parameters import parameter
+from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.runtime.safety.joint_limits import (
     Interval,
     JointLimitParameters,
@@ -48,6 +48,10 @@ GROUPS: tuple[tuple[JointChannel, type[CommandGroup]], ...] = (
 # A controller that takes over may be far from where it wants to be: it may ask for so much more
 # than others as long as a small part of it counts.
 BLEND_MARGIN = 10.0
+# How fast a scale that was raised takes effect [1/s].
+SCALE_RISE = 0.5
+# Speed limits follow a rising scale in steps of this size.
+SCALE_STEP = 0.01
 
 
 @dataclass
@@ -101,15 +105,20 @@ class CommandLimiter:
         bad_commands: ticks so far whose command could not be meant.
         bad_command: a command of the last one of these; None before there was one.
         bad_commands_in_a_row: those that were not followed by a good one.
+        scale: share of speed and gain that controllers have now, from 0 to 1.
+        wanted_scale: the one that it goes to.
     """
 
-    def __init__(self, body: Body, parameters: LimitsParameters, time_step: float) -> None:
+    def __init__(
+        self, body: Body, parameters: LimitsParameters, time_step: float, scale: float = 1.0
+    ) -> None:
         """Find the limits and start from the measured state.
 
         Args:
             body: the robot, with its actuation modes set.
             parameters: the configuration.
             time_step: period of a tick [s]; taken where `apply` gets a period of none.
+            scale: share of speed and gain that controllers have, see `scale_commands`.
 
         Raises:
             ParameterError: a joint of the configuration does not exist.
@@ -137,14 +146,21 @@ class CommandLimiter:
         self._body = body
         self._time_step = time_step
         self._groups: list[CommandGroup] = []
-        self.restart()
+        self.scale = self.wanted_scale = scale
+        # The scale that the speed limits have.
+        self._limited_scale = scale
+        self.change_modes()
 
     def restart(self) -> None:
         """Look up the actuation modes again and go on from the measured state.
 
         To be called when the robot has moved without commands.
+
+        Raises:
+            ParameterError: there is a scale, and a joint that it cannot slow down.
         """
         self._groups = []
+        self._require_speed_limits(self.wanted_scale)
         self.change_modes()
 
     def change_modes(self) -> None:
@@ -165,12 +181,83 @@ class CommandLimiter:
                     np.array(joints, dtype=np.intp),
                     self.limits,
                     self.parameters.recovery_velocity,
+                    self._limited_scale,
                 )
+                if channel is VELOCITY:
+                    # Where gains are commanded, these are scaled.
+                    group.is_scaled = ~np.isin(group.joints, self._with_gains())
                 group.restart()
                 if group_type in before:
                     group.go_on_from(before[group_type])
                 self._groups.append(group)
         self.bad_commands_in_a_row = 0
+
+    # --- scale ----------------------------------------------------------------------------------
+
+    def set_scale(self, scale: float) -> None:
+        """Give controllers another share of speed and gain.
+
+        A lower one acts at once, a higher one little by little.
+
+        Args:
+            scale: from 0 to 1.
+
+        Raises:
+            ParameterError: a joint that is commanded by position has no speed limit to scale.
+        """
+        self._require_speed_limits(scale)
+        self.wanted_scale = scale
+        if scale < self.scale:
+            self._take_scale(scale)
+
+    def scale_commands(self, dt: float) -> None:
+        """Scale what controllers have commanded, before anything else acts on it.
+
+        Velocities, efforts and gains are multiplied by the scale, and so are their limits: a
+        controller's gains, its feed-forward and its largest effort are that much smaller; where
+        gains are commanded, velocities stay. Speed limits are smaller, too, which slows positions
+        down. What is implausible stays as it is: it is to be noticed.
+
+        Args:
+            dt: time since the last command [s].
+        """
+        if self.scale < self.wanted_scale:
+            self._take_scale(min(self.scale + SCALE_RISE * dt, self.wanted_scale))
+        if self.scale == 1.0:
+            return
+        for group in self._groups:
+            group.scale(self.scale, self.parameters.implausible_factor)
+
+    def _take_scale(self, scale: float) -> None:
+        self.scale = scale
+        change = abs(scale - self._limited_scale)
+        if change >= SCALE_STEP or (change and scale == self.wanted_scale):
+            self._limited_scale = scale
+            self.change_modes()
+
+    def _with_gains(self) -> list[int]:
+        """Ids of the joints whose gains are commanded."""
+        joints = self._body.joints
+        return [one.joint_id for one in joints if STIFFNESS.serves(one.actuation_mode)]
+
+    def _require_speed_limits(self, scale: float) -> None:
+        if scale >= 1.0:
+            return
+        with_gains = self._with_gains()
+        for joint in self._body.joints:
+            if (
+                joint.name
+                and joint.joint_id not in with_gains
+                and joint.actuation_mode & POSITION.flag
+                and not math.isfinite(self.limits.dq_upper[joint.joint_id])
+            ):
+                name = joint.joint_name
+                raise not_allowed(
+                    'scale',
+                    scale,
+                    f'joint {name!r} is commanded by position and has no speed limit to scale; '
+                    f'give limits.joints.{name}.max_velocity or limits.max_velocity',
+                )
 
     def can_blend(self) -> bool:
         """Whether the body's present commands are finite and may be mixed with others."""

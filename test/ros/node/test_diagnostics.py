@@ -73,14 +73,14 @@ def test_both_nodes_tell_how_they_are(start_process, ros_node, spin_until, root)
 def test_limits_of_the_last_second_and_since_the_start_are_told_apart():
     """A list of clamps never stands below the sentence that there were none."""
     counts = {'effort': {'elbow': 0}}
-    session = SimpleNamespace(limiter=SimpleNamespace(report=lambda: counts))
+    session = SimpleNamespace(limiter=SimpleNamespace(report=lambda: counts, scale=1.0))
     watch = NodeDiagnostics(lambda: session)
     assert watch._limits(session).message == 'no command was limited lately'
     counts['effort']['elbow'] = 3
     assert watch._limits(session).message == '3 commands were limited lately'
     status = watch._limits(session)
     assert status.message == 'no command was limited lately; 3 were since the start'
-    assert [(pair.key, pair.value) for pair in status.values] == [('effort elbow', '3')]
+    assert {pair.key: pair.value for pair in status.values} == {'effort elbow': '3', 'scale': '1'}
 
 
 @pytest.mark.parametrize(
