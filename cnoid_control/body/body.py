@@ -110,6 +110,8 @@ class Body:
             axes, shape (num_links, 6).
         devices: devices on its links, sorted by link.
         joint_groups: sets of joints by name.
+        start_posture: displacements in which the robot starts [rad] or [m], shape (num_joints,):
+            the model's, or those in which a configuration places it.
     """
 
     q: np.ndarray = _joint_array('q')
@@ -152,6 +154,7 @@ class Body:
         self.joint_groups = {'all': JointGroup('all', moving)}
         self.initialize_position()
         self.initialize_state()
+        self.start_posture = self.q.copy()
 
     def _make_arrays(self) -> None:
         tree = self.tree
@@ -448,6 +451,7 @@ class Body:
             if name not in twin.joint_groups:
                 twin.add_joint_group(name, group.joint_names)
         twin.copy_state_from(self)
+        twin.start_posture = self.start_posture.copy()
         return twin
 
     def copy_state_from(self, source: Body) -> None:

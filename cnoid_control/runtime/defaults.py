@@ -209,6 +209,7 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
             _balance(body)
         _put_on_ground(body, not np.allclose(body.q, _stated_posture(body)))
     body.initialize_state()
+    body.start_posture = body.q.copy()
     if robot.rotors:
         _add_rotors(body, time_step)
 

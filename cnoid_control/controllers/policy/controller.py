@@ -136,7 +136,7 @@ class PolicyParameters:
     posture: JointPosture = parameter(
         {},
         "default posture: by joint name, a list by joint id, or the name of a model's posture; "
-        "where empty, the policy's own, else the initial one",
+        "of joints that it leaves out the policy's own, else the one that the robot starts in",
         unit='rad or m',
         read_only=True,
     )
@@ -238,7 +238,8 @@ class PolicyController(SimpleController):
                 f'{self.network.outputs[output]} values, and the policy has {self.joints.size} '
                 f'joints: {", ".join(self._names)}'
             )
-        own = posture_of(body, 'posture', self.known.default, body.q)
+        # Not the present posture: a policy may take over while the robot moves.
+        own = posture_of(body, 'posture', self.known.default, body.start_posture)
         self.default = posture_of(body, 'posture', given.posture, own)
         self._ticks = self._ticks_of(given.period or self.known.period)
         self._enable(given)

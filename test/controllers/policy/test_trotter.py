@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip('onnxruntime', reason='needs onnxruntime')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
+pytest.importorskip('onnx', reason='needs onnx')
+
+from networks import linear
 
 from cnoid_control import Simulation
 
@@ -107,3 +112,21 @@ def test_the_configuration_is_the_file_alone() -> None:
     file = controller.network.file
     assert file.name == 'trotter_walk.onnx'
     assert file.stat().st_size < 200_000
+
+
+def test_its_posture_is_not_the_one_in_which_it_takes_over(tmp_path: Path) -> None:
+    """Where nobody states the default posture it is that of the start, also after a swap."""
+    options = {
+        'file': str(linear(tmp_path / 'zero.onnx', np.zeros((12, 12)), np.zeros(12))),
+        'observations': ['joint_position'],
+        'period': 0.02,
+        'kp': 60.0,
+        'kd': 1.5,
+    }
+    with trotter([0.4, 0.0, 0.0]) as simulation:
+        names = simulation.robot.joint_names
+        start = simulation.robot.q.copy()
+        simulation.run(2.11)
+        assert np.abs(simulation.robot.q - start).max() > 0.1
+        simulation.swap('policy', {**options, 'joints': names, 'terms': {}})
+        assert simulation.controller.default == pytest.approx(start)
