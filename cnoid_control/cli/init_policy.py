@@ -50,6 +50,10 @@ LAYOUTS = {
         'base_angular_velocity, projected_gravity, velocity_command, joint_position, '
         'joint_velocity, last_action'
     ),
+    'MuJoCo Playground, humanoids': (
+        'base_linear_velocity, base_angular_velocity, projected_gravity, velocity_command, '
+        'joint_position, joint_velocity, last_action, cos_phase, sin_phase'
+    ),
     'unitree_rl_gym': (
         'base_angular_velocity, projected_gravity, velocity_command, joint_position, '
         'joint_velocity, last_action, gait_phase'
@@ -144,7 +148,7 @@ def create_policy_folder(
         draft.put(key, value)
     if beside is None:
         beside = find_training_file(file)
-    joints = draft.values.get('joints') or []
+    joints = _named_joints(draft, body)
     known = read_metadata(network.metadata, beside, body.joint_names, joints)
     draft.put('file', policy if str(file) != policy else _path_from(folder, file))
     if beside is not None:
@@ -184,7 +188,8 @@ def _fill(
         draft.ask(
             'joints',
             f'{size} joints in the order of the network; {choices(body.joint_names)}',
-            f'Not said by {_origin(known, network)}. Two orders to check first:',
+            f'Not said by {_origin(known, network)}. Two orders to check first, which '
+            '--option joints=model and joints=breadth_first write:',
             f'as in the model: [{", ".join(body.joint_names)}]',
             f'breadth first, as in Isaac Lab: [{", ".join(_breadth_first(body))}]',
         )
@@ -349,6 +354,17 @@ def _fill_velocity(draft: Draft, known: Metadata) -> None:
             'clamp it'
         )
     draft.put('velocity', {'script': {'walk': {'time': 1.0, 'velocity': [speed, 0.0, 0.0]}}})
+
+
+def _named_joints(draft: Draft, body: Body) -> list[str]:
+    """Joints that an option names, one by one or as an order of the robot's."""
+    given = draft.values.get('joints') or []
+    orders = {'model': body.joint_names, 'breadth_first': _breadth_first(body)}
+    if isinstance(given, str):
+        if given not in orders:
+            raise CnoidControlError(f'--option joints={given}: a list, or {choices(orders)}')
+        draft.values['joints'] = given = list(orders[given])
+    return given
 
 
 def _origin(known: Metadata, network: Network) -> str:

@@ -175,6 +175,30 @@ def test_what_is_known_can_be_given(capsys) -> None:
     assert run(capsys)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ('order', 'joints'),
+    [
+        ('model', ['hip_l', 'knee_l', 'hip_r', 'knee_r']),
+        ('breadth_first', ['hip_l', 'hip_r', 'knee_l', 'knee_r']),
+    ],
+)
+def test_orders_of_joints_by_name(order: str, joints: list[str]) -> None:
+    """Leg by leg as the model has them, or level by level; the file has the names."""
+    legs = ''.join(
+        f'<body pos="0 {y} 0"><joint name="hip_{side}"/><geom size="0.1"/><body pos="0 0 -0.3">'
+        f'<joint name="knee_{side}"/><geom size="0.1"/></body></body>'
+        for side, y in (('l', 0.2), ('r', -0.2))
+    )
+    Path('legs.xml').write_text(
+        f'<mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size="0.1"/>{legs}</body>'
+        '</worldbody></mujoco>'
+    )
+    linear(Path('policy.onnx'), np.zeros((4, 12)), np.zeros(4))
+    words = ['init', 'policy.onnx', '--robot', 'legs.xml', '-o', 'arm', '--option']
+    assert main([*words, f'joints={order}']) == 0
+    assert section()['joints'] == joints
+
+
 def test_observations_of_another_size_are_told(capsys) -> None:
     """With the terms and their sizes, when it is written and when it is run."""
     policy = network('policy.onnx', 2 * SIZE + 1, **MJLAB)
@@ -223,6 +247,10 @@ def test_other_inputs(capsys) -> None:
         (['init', 'policy.onnx', '--robot', 'arm', '--option', 'x'], "'x' is not KEY=VALUE"),
         (['init', 'policy.onnx', '--robot', 'arm', '--deploy', 'no.yaml'], 'no.yaml cannot be'),
         (['init', 'policy.onnx', 'there', '--robot', 'arm'], 'exists already'),
+        (
+            ['init', 'policy.onnx', '--robot', 'arm', '--option', 'joints=mine'],
+            'joints=mine: a list, or choose from: model, breadth_first',
+        ),
     ],
 )
 def test_refusals(capsys, words: list[str], message: str) -> None:

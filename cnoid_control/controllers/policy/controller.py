@@ -352,7 +352,7 @@ class PolicyController(SimpleController):
                 'observations',
                 f'{self.network.file.name} does not say what it observes: list the terms in order',
             )
-        terms = {**self.known.terms, **given.terms}
+        terms = self._merged_terms(given.terms)
         for name in given.terms:
             if name not in names and name not in given.inputs.values():
                 raise not_allowed(f'terms.{name}', name, choices([*names, *given.inputs.values()]))
@@ -381,6 +381,16 @@ class PolicyController(SimpleController):
             )
         self._input = rest[0]
         self.observation.demand_size(self.network.inputs[self._input], f'input {self._input!r}')
+
+    def _merged_terms(self, given: dict[str, TermParameters]) -> dict[str, TermParameters]:
+        """Terms as the files say them, with what the options say of one in its place."""
+        merged = {**given, **self.known.terms}
+        options = (self.io.structured_options or {}).get('terms', {})
+        for name, term in given.items():
+            if name in self.known.terms:
+                changes = {key: getattr(term, key) for key in options.get(name, {})}
+                merged[name] = replace(self.known.terms[name], **changes)
+        return merged
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         if self.known.lower:

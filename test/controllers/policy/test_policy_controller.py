@@ -540,7 +540,13 @@ observations:
     for _ in range(2):
         controller.control()
     np.testing.assert_allclose(controller.observation.vector[-2:], [1.0, 0.0], atol=1e-12)
-    # What the configuration says has the last word.
+    # What the configuration says of a term leaves the rest of it; it has the last word.
+    changed = {'joint_pos_rel': {'clip': [-0.5, 0.5]}, 'last_action': {'history': 1}}
+    network = linear(tmp_path / 'shorter.onnx', np.eye(3, 8), np.zeros(3))
+    controller = make({**values, 'file': str(network), 'joints': order, 'terms': changed}, robot())
+    controller.body.q[:] = 1.1, 1.2, 1.3
+    controller.control()
+    np.testing.assert_allclose(controller.action, [1.0, 1.0, 1.0], atol=1e-5)
     other = {**values, 'joints': order, 'period': 0.01, 'action': {'scale': 1.0}}
     controller = make(other, robot())
     assert controller._ticks == 1
