@@ -153,6 +153,12 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         check_file(args.plot)
     args.real_time = args.real_time or bool(args.teleop)
+    enable = config.parameters.enable
+    if enable.topic and not args.teleop:
+        raise CnoidControlError(
+            f'enable.topic is {enable.topic!r}: nobody can hold the enabling switch in this run; '
+            "give --teleop keyboard or gamepad, or --set enable.topic=''"
+        )
     console = Console(stderr=True)
     simulation = _make_simulation(config, record=bool(args.plot))
     loop = simulation.loop

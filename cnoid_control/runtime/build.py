@@ -21,6 +21,7 @@ from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.exceptions import ControllerRaised
 from cnoid_control.runtime.loop import ControlLoop, TickRecorder
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.enabling_switch import EnableParameters, EnablingSwitch
 from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeState, SafeStateParameters
@@ -181,6 +182,7 @@ def make_loop(
             safe_state=given.safe_state,
             limits=given.limits,
             scale=given.scale,
+            enable=given.enable,
             on_fault=given.on_fault,
             make_fallback=fallback_maker(config, hardware.body, reports.os),
             trace=TickTrace(hardware.body, detailed_trace),
@@ -202,6 +204,7 @@ def wire_loop(
     safe_state: SafeStateParameters | None = None,
     limits: LimitsParameters | None = None,
     scale: float = 1.0,
+    enable: EnableParameters | None = None,
     on_fault: str = '',
     make_fallback: Callable[[], ControllerHost] | None = None,
     trace: TickTrace | None = None,
@@ -219,6 +222,7 @@ def wire_loop(
         safe_state: the `safe_state` section.
         limits: the `limits` section.
         scale: share of speed and gain that the controllers have.
+        enable: the `enable` section.
         on_fault: 'hold' or 'fail'; where empty, 'fail' in a simulation in this process.
         make_fallback: makes the controller that commands in the safe state, if any does.
         trace: where each tick is noted for statistics and plots, if anywhere.
@@ -235,6 +239,7 @@ def wire_loop(
     told = reports or LoopReports(host.os)
     limiter = CommandLimiter(body, limits or LimitsParameters(), dt, scale)
     clock = (lambda: hardware.time) if hardware.is_simulated else time.monotonic
+    switch = EnablingSwitch(enable, body, dt, clock) if enable and enable.topic else None
     held = SafeState(
         body,
         given,
@@ -258,6 +263,7 @@ def wire_loop(
             if make_fallback is None
             else Fallback(make_fallback, body, dt, given.resume_blend_time)
         ),
+        enabling=switch,
         trace=trace,
         recorder=recorder,
         active_control_only=active_control_only,

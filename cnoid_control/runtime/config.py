@@ -24,6 +24,7 @@ from cnoid_control.parameters import (
 )
 from cnoid_control.plugin.joint_values import JointPosture
 from cnoid_control.plugin.registry import controller_names, instance_name
+from cnoid_control.runtime.safety.enabling_switch import EnableParameters
 from cnoid_control.runtime.safety.limits import LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters, default_timeout
@@ -260,6 +261,7 @@ class RunParameters:
     limits: LimitsParameters = field(default_factory=LimitsParameters)
     watchdog: WatchdogParameters = field(default_factory=WatchdogParameters)
     safe_state: SafeStateParameters = field(default_factory=SafeStateParameters)
+    enable: EnableParameters = field(default_factory=EnableParameters)
     heartbeat: HeartbeatParameters = field(default_factory=HeartbeatParameters)
     autostart: bool = parameter(True, 'whether the node configures and activates itself')
     use_sim_time: bool = parameter(False, 'whether the node takes its time from /clock')

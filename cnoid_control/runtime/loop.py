@@ -27,6 +27,7 @@ from cnoid_control.runtime.exceptions import (
 )
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.realtime import QuietProcess
+from cnoid_control.runtime.safety.enabling_switch import EnablingSwitch
 from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 from cnoid_control.runtime.safety.limits import CommandLimiter
@@ -104,6 +105,7 @@ class ControlLoop:
         safe_state: the safe state.
         limiter: limits the commands.
         fallback: the controller that commands in the safe state; None for none.
+        enabling: the switch that must be held while controllers command; None for none.
         transition: the hot swap in progress; None otherwise.
         succession: who takes over when controllers end or fail; None for nobody.
         trace: where each tick is noted for statistics and plots, if anywhere.
@@ -129,6 +131,7 @@ class ControlLoop:
         *,
         on_fault: str = 'hold',
         fallback: Fallback | None = None,
+        enabling: EnablingSwitch | None = None,
         trace: TickTrace | None = None,
         recorder: TickRecorder | None = None,
         active_control_only: bool = True,
@@ -144,6 +147,7 @@ class ControlLoop:
             limiter: the limits.
             on_fault: 'hold' where the safe state goes on, 'fail' where it ends the run.
             fallback: the controller that commands in the safe state, if any.
+            enabling: the switch that must be held while controllers command, if any.
             trace: where each tick is noted for statistics and plots, if anywhere.
             recorder: where each tick is noted for a log file, if anywhere.
             active_control_only: whether the run ends when every controller returns False.
@@ -155,6 +159,7 @@ class ControlLoop:
         self.safe_state = safe_state
         self.limiter = limiter
         self.fallback = fallback
+        self.enabling = enabling
         self.transition: Transition | None = None
         self.succession: Succession | None = None
         self.trace = trace
@@ -201,7 +206,8 @@ class ControlLoop:
         request.devices |= self.observed
         if self.recorder is not None:
             # Before the hardware, whose devices may have their first state when it opens.
-            self.recorder.open(request, self.host.ios())
+            switch = [] if self.enabling is None else [self.enabling.io]
+            self.recorder.open(request, [*self.host.ios(), *switch])
         self.hardware.open(request)
         self.limiter.restart()
         self.host.start()
@@ -283,6 +289,8 @@ class ControlLoop:
         trip = self.watchdog.check()
         if trip is not None:
             self._react(trip)
+        if self.enabling is not None:
+            self._follow_switch(self.enabling)
         has_commands = False
         if safe_state.is_engaged:
             self._refuse_late_swap()
@@ -318,6 +326,27 @@ class ControlLoop:
                 self.succession.cancel()
             no_subscriber = self.watchdog.finds(*NO_SUBSCRIBER)
             self.safe_state.enter(trip.message, trip.action == 'estop', no_subscriber)
+
+    @property
+    def _is_stopped(self) -> bool:
+        """Whether the robot is held for more than a pause."""
+        return self.safe_state.is_engaged and not self.safe_state.is_pause
+
+    def _follow_switch(self, switch: EnablingSwitch) -> None:
+        """Hold the robot while the enabling switch is not held, and let controllers go on then.
+
+        Whatever else has stopped the robot meanwhile keeps it stopped.
+        """
+        safe_state, host = self.safe_state, self.host
+        if not switch.check():
+            if not safe_state.is_engaged:
+                safe_state.enter(switch.reason, pause=True)
+                if not host.is_abandoned:
+                    self.watched(host.pause, 'pause', in_tick=True)
+        elif safe_state.is_pause and safe_state.reason == switch.reason:
+            if not host.is_abandoned:
+                self.watched(host.resume, 'resume', in_tick=True)
+            safe_state.reset()
 
     def _refuse_late_swap(self) -> None:
         """Abort a swap whose first tick will not come, for the robot is held.
@@ -451,9 +480,13 @@ class ControlLoop:
     # --- when a controller does not return ----------------------------------------------------
 
     def watched(
-        self, function: Callable[[], None], name: str, host: ControllerHost | None = None
+        self,
+        function: Callable[[], None],
+        name: str,
+        host: ControllerHost | None = None,
+        in_tick: bool = False,
     ) -> None:
-        """Run code of controllers between two ticks, watched as control() is.
+        """Run code of controllers besides control(), watched as that is.
 
         In the loop's thread.
 
@@ -461,6 +494,7 @@ class ControlLoop:
             function: what to run.
             name: method that it calls, for messages.
             host: the controllers; those that have the robot where None.
+            in_tick: whether a tick has begun that is to be finished.
 
         Raises:
             Abandoned: it did not return in time: the robot is in other hands.
@@ -470,7 +504,7 @@ class ControlLoop:
         host = host or self.host
         if host.is_abandoned:
             raise InSafeState(self.safe_state.reason)
-        call = self.monitor.call = begin_call(host, name, False)
+        call = self.monitor.call = begin_call(host, name, in_tick)
         try:
             function()
         except Exception:
@@ -574,7 +608,7 @@ class ControlLoop:
     def _is_held_for_good(self) -> bool:
         """Whether the safe state ends the run."""
         is_pending = self.succession is not None and self.succession.is_pending
-        return self.safe_state.is_engaged and self.on_fault == 'fail' and not is_pending
+        return self._is_stopped and self.on_fault == 'fail' and not is_pending
 
     def begin(self, paced: bool = False) -> None:
         """Open, and note the time of the first tick.
@@ -662,7 +696,7 @@ class ControlLoop:
             exit_, reason = 'failed', str(self._error)
         elif self.finished:
             exit_ = 'finished'
-        elif self.safe_state.is_engaged:
+        elif self._is_stopped:
             exit_, reason = 'failed', self.safe_state.reason
         return RunOutcome(exit_, reason, self._stop_requested, self.tick, wall_time, self.overruns)
 

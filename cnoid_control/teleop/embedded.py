@@ -20,7 +20,8 @@ class EmbeddedTeleop:
     """Gives what a device says to the controllers of a loop, in a thread of its own.
 
     A controller that has a mailbox for `Joy` gets sticks and buttons, one that has a mailbox for
-    `Twist` alone gets velocities. Who asks for a stop gets the safe state.
+    `Twist` alone gets velocities. The enabling switch is held as the device says. Who asks for a
+    stop gets the safe state.
     """
 
     def __init__(
@@ -64,6 +65,8 @@ class EmbeddedTeleop:
             if device.ends_run:
                 loop.request_stop()
         ios = [managed.io for managed in loop.host.members()]
+        if loop.enabling is not None:
+            ios.append(loop.enabling.io)
         boxes = [list(io.mailboxes.values()) for io in ios if io is not None]
         joy = device.read()
         sent = [_send(mailboxes, joy) for mailboxes in boxes]

@@ -112,13 +112,11 @@ class Supervisor:
         return [member for managed in self.host.controllers for member in managed.with_children()]
 
     def mailboxes(self) -> list[Mailbox[Any]]:
-        """The mailboxes of the controllers that have the robot."""
-        return [
-            mailbox
-            for member in self.members()
-            if member.io is not None
-            for mailbox in member.io.mailboxes.values()
-        ]
+        """The mailboxes of the controllers that have the robot, and of the enabling switch."""
+        ios = [member.io for member in self.members() if member.io is not None]
+        if self._loop.enabling is not None:
+            ios.append(self._loop.enabling.io)
+        return [mailbox for io in ios for mailbox in io.mailboxes.values()]
 
     def pause(self) -> None:
         """Hold the robot and tell the controllers that they have a pause."""
@@ -142,6 +140,9 @@ class Supervisor:
         self._demand_active()
         if not self._safe_state.is_pause:
             raise RosError(f'there is no pause: {self._safe_state.reason or "it runs"}')
+        switch = self._loop.enabling
+        if switch is not None and not switch.is_held:
+            raise RosError(switch.reason)
         self._runner.call(resume)
 
     def stop(self, reason: str, estop: bool = False) -> None:
