@@ -111,6 +111,8 @@ class Bringup:
         else:
             # Simulators and managers are slow to start.
             changes['hardware.ros2_control.startup_timeout'] = 60.0
+        if self.hardware in ('mujoco', 'topic'):
+            changes['simulation_reset'] = f'{PACKAGE}_mujoco/reset'
         if self.hardware in ('gazebo', 'mujoco_ros2_control'):
             changes['watchdog.state_timeout'] = SIMULATED_TIMEOUT
         if self.hardware == 'topic':

@@ -82,6 +82,7 @@ ROS_KEYS = frozenset(
         'realtime_priority',
         'allow_file_plugins',
         'config_folder',
+        'simulation_reset',
         'swap_blend_time',
         'pacing',
         'real_time_factor',

@@ -139,11 +139,11 @@ class ControlNode(LifecycleNode):
             self._stopped_before = reason
             return True
 
-    def _serve(self, name: str, action: Callable[[Supervisor], None]) -> None:
+    def _serve(self, name: str, action: Callable[[Supervisor], str | None]) -> None:
         self.create_service(Trigger, f'~/{name}', self._answer(name, action))
 
     def _answer(
-        self, name: str, action: Callable[[Supervisor], None]
+        self, name: str, action: Callable[[Supervisor], str | None]
     ) -> Callable[[Any, Any], Any]:
         def answer(request: Any, response: Any) -> Any:
             # Another thread may clean the node up meanwhile.
@@ -151,22 +151,23 @@ class ControlNode(LifecycleNode):
             try:
                 if session is None:
                     raise CnoidControlError('the node is not configured')
-                action(session.operation)
+                said = action(session.operation)
                 response.success = True
-                response.message = session.safe_state.reason or 'running'
+                response.message = said or session.safe_state.reason or 'running'
                 self.get_logger().info(f'~/{name}: {response.message}')
             except Exception as error:
                 # Whatever it is, it is for who has asked: the node goes on.
-                said = isinstance(error, CnoidControlError)
-                response.message = str(error) if said else describe(error)
+                is_told = isinstance(error, CnoidControlError)
+                response.message = str(error) if is_told else describe(error)
                 self.get_logger().warning(f'~/{name}: {response.message}')
             return response
 
         return answer
 
-    def _reset(self, operation: Supervisor) -> None:
-        operation.reset()
+    def _reset(self, operation: Supervisor) -> str:
+        said = operation.reset()
         self._bridge.open(operation.mailboxes())
+        return said
 
     def _guard_transitions(self) -> None:
         """Answer a transition that is not possible now with no, instead of with an exception."""

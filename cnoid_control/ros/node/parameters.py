@@ -74,6 +74,12 @@ class NodeParameters:
         'the command line, or the working folder',
         read_only=True,
     )
+    simulation_reset: str = parameter(
+        '',
+        'service of a simulator (std_srvs/Trigger) that puts the robot back to its start: ~/reset '
+        'calls it first; none where empty',
+        read_only=True,
+    )
     swap_blend_time: float = parameter(
         0.3,
         "time in which commands move from the old controller's to the new one's",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rclpy.node import Node
+from std_srvs.srv import Trigger
 
 from cnoid_control.ros.exceptions import RosError
 from cnoid_control.ros.node.command_echo import CommandEcho
@@ -24,6 +25,20 @@ from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.hot_swap import HotSwap
 from cnoid_control.runtime.safety.watchdog import REQUESTS, Trip
 from cnoid_control.runtime.succession import Succession
+
+# Longest wait for a simulator to put the robot back [s].
+PUT_BACK_TIMEOUT = 10.0
+
+
+def _trigger(supervision: SupervisionNode, service: str) -> None:
+    """Call a std_srvs/Trigger service.
+
+    Raises:
+        RosError: it was not there, or did not succeed.
+    """
+    answer = supervision.call(Trigger, service, Trigger.Request(), PUT_BACK_TIMEOUT)
+    if not answer.success:
+        raise RosError(f'{service}: {answer.message}')
 
 
 class ControlSession:
@@ -110,6 +125,9 @@ class ControlSession:
         self.operation = Supervisor(config, self.loop, self.hardware, self.runner, swapper)
         operation = self.operation
         Succession(self.loop, swapper, lambda: operation.config, operation.note_successor)
+        if parameters.simulation_reset:
+            service = parameters.simulation_reset
+            self.operation.put_back = lambda: _trigger(supervision, service)
         for note in self.limiter.limits.notes:
             node.get_logger().warning(note)
 

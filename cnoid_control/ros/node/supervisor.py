@@ -21,6 +21,9 @@ from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.managed_controller import ManagedController
 
 PAUSED = 'paused'
+PUT_BACK = 'the simulated robot is put back to its start'
+# Longest wait for its states then [s].
+STATE_TIMEOUT = 10.0
 # Longest wait for the tick in which a stop is taken, and time between two looks for it [s].
 STOP_TIMEOUT = 2.0
 STOP_POLL = 0.001
@@ -47,6 +50,7 @@ class Supervisor:
     Attributes:
         swapper: lets others take over.
         on_successor: told, in any thread, when controllers have taken over by themselves.
+        put_back: puts a simulated robot back to its start, for `reset`; None for a real one.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Supervisor:
         """
         self.swapper = swapper
         self.on_successor: Callable[[], None] = lambda: None
+        self.put_back: Callable[[], None] | None = None
         self._loop = loop
         self._configs = WeakKeyDictionary({loop.host: config})
         self._safe_state = loop.safe_state
@@ -175,11 +180,15 @@ class Supervisor:
             self._stops.append(stop)
         return stop
 
-    def reset(self) -> None:
+    def reset(self) -> str:
         """Leave the safe state: fresh controllers take over from the measured state.
 
-        Command controllers that were deactivated in the meantime are activated again. A stop that
-        is asked for after the reset has begun, or was not answered by then, overrules it.
+        A simulated robot is put back to its start before, whether it was in the safe state or
+        not. Command controllers that were deactivated in the meantime are activated again. A stop
+        that is asked for after the reset has begun, or was not answered by then, overrules it.
+
+        Returns:
+            What came of it.
 
         Raises:
             CnoidControlError: they cannot; the safe state goes on.
@@ -187,11 +196,42 @@ class Supervisor:
         self._demand_active()
         with self._stops_lock:
             self._stops = [stop for stop in self._stops if not stop.is_answered]
+        if self.put_back is not None:
+            try:
+                self._begin_anew(self.put_back)
+                self._renew()
+            finally:
+                # Where it has failed the safe state is to be heard.
+                self._hardware.unmute(with_next_state=True)
+            return 'running, from the start of the simulation'
         if not self._safe_state.is_engaged:
-            return
+            return 'running already: there is nothing to reset'
         causes = self._loop.watchdog.too_old()
         if causes:
             raise RosError(f'reset refused, cause still present: {"; ".join(causes)}')
+        self._renew()
+        return 'running'
+
+    def _begin_anew(self, put_back: Callable[[], None]) -> None:
+        """Have a simulated robot stand at its start, and hear no command before fresh ones."""
+        self._runner.call(lambda: self._safe_state.enter(PUT_BACK, pause=True))
+        self._hardware.mute()
+        put_back()
+        # The first state that comes now may have been on its way before.
+        for _ in range(2):
+            self._wait_for_state()
+
+    def _wait_for_state(self) -> None:
+        since = time.monotonic()
+        self._hardware.expect_repetition()
+        while self._hardware.arrival <= since:
+            self._demand_active()
+            if time.monotonic() > since + STATE_TIMEOUT:
+                raise RosError(f'no joint states in {STATE_TIMEOUT:g} s after the start')
+            time.sleep(STOP_POLL)
+
+    def _renew(self) -> None:
+        """Bring fresh controllers up, and let them have the robot."""
         old = self._loop.host
         config = self.config
         new = ControllerHost(
@@ -204,6 +244,9 @@ class Supervisor:
             new.start()
             # Command controllers may have been deactivated, or be others now.
             self._hardware.prepare(new.request())
+            if self.put_back is not None:
+                # A robot that waits for a command shows no new state: a tick must come anyhow.
+                self._hardware.expect_repetition()
             self._runner.call(lambda: self._restart(new))
         except Exception as error:
             if isinstance(error, LoopCallTimeout) and error.started:
@@ -221,6 +264,9 @@ class Supervisor:
         """Restart, in the loop's thread; the next tick is in the safe state if a stop came."""
         self._demand_no_stop()
         self._loop.restart(new)
+        if self.put_back is not None:
+            self._hardware.unmute(with_next_state=True)
+            self._hardware.expect_repetition()
         # What had been found before was forgotten: a stop that came just now among it.
         for stop in self._stops:
             self._safe_state.enter(stop.reason, stop.estop)

@@ -108,6 +108,7 @@ class Ros2ControlHardware(Hardware):
         device_commands: publishes the devices that controllers change.
         switch_hold: commands the controllers that are being switched to.
         is_halted: whether `halt` was called: the run is about to end.
+        is_muted: whether no commands are sent, see `mute`.
     """
 
     name = 'ros2_control'
@@ -169,6 +170,8 @@ class Ros2ControlHardware(Hardware):
         self.resolved: ResolvedIO | None = None
         self.switch_hold = SwitchHold(body, time_step)
         self.is_halted = False
+        self.is_muted = False
+        self._speaks_next = False
         self._callbacks = callbacks or RobotCallbacks()
         self._model_limits = model_limits(body)
         self._pid = ComputedPid(body, self._limits)
@@ -463,6 +466,23 @@ class Ros2ControlHardware(Hardware):
         if self._source is not None:
             self._source.subscription.wake()
 
+    def mute(self) -> None:
+        """Send no commands until `unmute`; from any thread."""
+        self._speaks_next = False
+        self.is_muted = True
+
+    def unmute(self, with_next_state: bool = False) -> None:
+        """Send commands again: at once, or with the next state; from any thread."""
+        self._speaks_next = with_next_state
+        self.is_muted = self.is_muted and with_next_state
+
+    def expect_repetition(self) -> None:
+        """Take the next state for a fresh one, though it has the stamp of the last; any thread.
+
+        A simulated robot that was put back shows its state again until it gets a command.
+        """
+        self.source.expect_repetition()
+
     def _has_ended(self) -> bool:
         return self.is_halted or not self.node.context.ok()
 
@@ -510,6 +530,8 @@ class Ros2ControlHardware(Hardware):
         assert resolved is not None
         decoder = source.decoder
         self.arrival = time.monotonic()
+        if self._speaks_next:
+            self.unmute()
         self.dt = source.time - self.time if source.time > self.time else self.time_step
         self.time = source.time
         if self.parameters.lock_step:
@@ -577,6 +599,8 @@ class Ros2ControlHardware(Hardware):
 
     def write(self) -> None:
         """Send the commands in `body`."""
+        if self.is_muted:
+            return
         stamp = self.source.stamp
         if self._pid.joints.any():
             late = 0.0 if self.is_fresh else self.state_age - self.state_timeout

@@ -50,6 +50,7 @@ def test_reset_brings_the_command_controllers_back(rig: NodeRig) -> None:
     deactivate(rig, 'effort_controller')
     rig.wait_for_log('safe state: command controller')
     assert rig.trigger('reset') == (True, 'running')
+    assert rig.trigger('reset') == (True, 'running already: there is nothing to reset')
     listed = ask(rig, ListControllers, 'list_controllers').controller
     assert {one.name: one.state for one in listed}['effort_controller'] == 'active'
     deactivate(rig, 'joint_state_broadcaster')
