@@ -198,18 +198,23 @@ class ManagerNode:
         node.create_service(ListControllers, f'{prefix}/list_controllers', list_controllers)
         node.create_service(SwitchController, f'{prefix}/switch_controller', switch)
         served = {
-            name: {'joints': list(joints), 'interface_name': interface}
+            name: {'joints': joints, 'interface_name': interface}
             for name, (_, joints, interface) in controllers.items()
         }
         if parameters:
             served[prefix] = parameters
         for name, values in served.items():
-            known = {
-                key: Parameter(key, value=value).to_parameter_msg().value
-                for key, value in values.items()
-            }
 
-            def get_parameters(request, response, known=known):
+            def get_parameters(request, response, values=values):
+                # As they are now: a controller may be loaded anew with others.
+                known = {
+                    key: Parameter(
+                        key, value=list(value) if isinstance(value, (list, tuple)) else value
+                    )
+                    .to_parameter_msg()
+                    .value
+                    for key, value in values.items()
+                }
                 response.values = [known.get(key, ParameterValue()) for key in request.names]
                 return response
 
