@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from cnoid_control.controllers.policy.metadata import Metadata
     from cnoid_control.controllers.policy.network import Network
 
-# Control rate where none is given; the next whole multiple of the policy's own [Hz].
-RATE = 500.0
+# Control rates where none is given; the next whole multiple of the policy's own [Hz].
+RATES = (500.0, 1000.0)
+# Largest gain for PD in a controller, as a multiple of what is well damped; from 3 on it is not
+# stable.
+STIFFEST = 2.0
 # Speed forward of the script that is written, where the policy's range allows it [m/s].
 SPEED = 0.5
 
@@ -155,7 +158,9 @@ def create_policy_folder(
         draft.put('metadata', _path_from(folder, beside))
     _fill(draft, network, known, body, find_task(known, _observation_size(draft, network)))
     period = draft.values.get('period') or known.period
-    own_rate = _rate(rate, period if isinstance(period, (int, float)) else 0.0)
+    own_rate = _choose_drive(
+        draft, known, body, rate, period if isinstance(period, (int, float)) else 0.0
+    )
     text = _text(draft, name, body, known, (robot, path, folder), own_rate)
     return write_files(folder, {f'{name}.yaml': text})[0]
 
@@ -212,11 +217,6 @@ def _fill(
     if not known.period:
         draft.ask('period', 'time between two inferences [s], such as 0.02')
     _fill_gains(draft, known, body, joints)
-    draft.put(
-        'actuators',
-        'hardware',
-        'PD at the joints, as motors and simulators have it; `controller` computes it here.',
-    )
     sources = [str(term.source) for term in known.terms.values()]
     observed = draft.values.get('observations', [])
     sources += [observed] if isinstance(observed, str) else observed
@@ -382,12 +382,74 @@ def _breadth_first(body: Body) -> list[str]:
     return [link.joint_name for link in joints]
 
 
-def _rate(given: float | None, period: float) -> float:
-    if given is not None:
-        return given
-    if not period > 0.0:
-        return RATE
-    return math.ceil(RATE * period - 1e-9) / period
+def _choose_drive(
+    draft: Draft, known: Metadata, body: Body, rate: float | None, period: float
+) -> float:
+    """Have PD computed here where that is stable, at a rate for it, else by the joints.
+
+    Returns:
+        The rate [Hz].
+    """
+    import numpy as np
+
+    from cnoid_control.body.gains import joint_gains
+
+    rates = [rate] if rate is not None else [_multiple(own, period) for own in RATES]
+    _warn_of_damping(draft, known, body)
+    if draft.has('actuators'):
+        return rates[0]
+    kp, kd = (_gains(draft, known, body, key) for key in ('kp', 'kd'))
+    body.calc_forward_kinematics()
+    for own in rates:
+        limits = joint_gains(body, 1.0 / own)
+        share = max(np.max(kp / limits.kp_limit), np.max(kd / limits.kd_limit))
+        if share <= STIFFEST:
+            draft.put(
+                'actuators',
+                'controller',
+                'PD here, with efforts as commands; `hardware` leaves it to the joints.',
+            )
+            return own
+    draft.put(
+        'actuators',
+        'hardware',
+        'PD at the joints, as motors and simulators have it: computed here, at this rate, the '
+        'gains would be too stiff.',
+    )
+    return rates[0]
+
+
+def _gains(draft: Draft, known: Metadata, body: Body, key: str) -> Any:
+    """Gains that the controller will have, as far as they are known, shape (num_joints,)."""
+    import numpy as np
+
+    one = draft.values.get(key)
+    said = {**getattr(known, key), **draft.values.get(f'{key}_of', {})}
+    gains = []
+    for joint in body.joints:
+        own = getattr(joint.description, key)
+        gains.append(one if isinstance(one, (int, float)) else said.get(joint.joint_name, own))
+    return np.array(gains, dtype=float)
+
+
+def _warn_of_damping(draft: Draft, known: Metadata, body: Body) -> None:
+    """Say where the model damps joints about as much as the gains that are for them."""
+    kd = _gains(draft, known, body, 'kd')
+    damped = [
+        f'{joint.joint_name} {joint.description.damping:g}'
+        for joint, gain in zip(body.joints, kd, strict=True)
+        if 0.0 < gain <= 2.0 * joint.description.damping
+    ]
+    if damped:
+        draft.said.append(
+            'the model damps joints in addition to kd, perhaps in its place [N m s/rad]: '
+            f'{", ".join(damped)}'
+        )
+
+
+def _multiple(rate: float, period: float) -> float:
+    """The next multiple of the policy's own rate [Hz]."""
+    return math.ceil(rate * period - 1e-9) / period if period > 0.0 else rate
 
 
 # --- the text --------------------------------------------------------------------------------

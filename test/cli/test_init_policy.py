@@ -17,6 +17,7 @@ pytest.importorskip('mujoco', reason='needs MuJoCo')
 from networks import counting, linear
 
 from cnoid_control import load_robot
+from cnoid_control.body.gains import joint_gains
 from cnoid_control.catalog import cached_model
 from cnoid_control.cli.main import main
 
@@ -197,6 +198,40 @@ def test_orders_of_joints_by_name(order: str, joints: list[str]) -> None:
     words = ['init', 'policy.onnx', '--robot', 'legs.xml', '-o', 'arm', '--option']
     assert main([*words, f'joints={order}']) == 0
     assert section()['joints'] == joints
+
+
+@pytest.mark.parametrize(
+    ('factor', 'rate', 'actuators'),
+    [(1.9, 500.0, 'controller'), (3.9, 1000.0, 'controller'), (4.1, 500.0, 'hardware')],
+)
+def test_who_computes_pd(factor: float, rate: float, actuators: str) -> None:
+    """The controller, at a rate at which the gains are stable, else the joints."""
+    # Damping acts one period late: it is stable up to inertia / period, three times as much as
+    # the limit, and the rate may be doubled.
+    limit = float(min(joint_gains(load_robot('arm'), 0.002).kd_limit))
+    given = {'period': 0.02, 'kd': factor * limit, 'kp': 1e-3}
+    words = [word for key, value in given.items() for word in ('--option', f'{key}={value}')]
+    assert init(network('policy.onnx', 2 * SIZE, **MJLAB), *words) == 0
+    assert section()['actuators'] == actuators
+    text = Path('arm/arm.yaml').read_text()
+    assert yaml.safe_load(text)['/**']['ros__parameters']['rate'] == rate
+    is_stiff = actuators == 'hardware'
+    assert ('would be too stiff' in ' '.join(text.replace('#', '').split())) == is_stiff
+
+
+def test_joints_that_the_model_damps_are_told() -> None:
+    """Joint damping of a model is often there in the place of kd, and not besides."""
+    Path('leg.xml').write_text(
+        '<mujoco><worldbody><body><joint name="hip" damping="2"/><geom size="0.1"/>'
+        '<body pos="0 0 0.3"><joint name="knee" damping="0.1"/><geom size="0.1"/></body></body>'
+        '</worldbody></mujoco>'
+    )
+    linear(Path('policy.onnx'), np.zeros((2, 12)), np.zeros(2))
+    words = ['init', 'policy.onnx', '--robot', 'leg.xml', '-o', 'arm', '--option', 'kd=0.5']
+    assert main(words) == 0
+    assert 'in addition to kd, perhaps in its place [N m s/rad]: hip 2\n' in ' '.join(
+        Path('arm/arm.yaml').read_text().replace('\n#  ', '').split(' ')
+    )
 
 
 def test_observations_of_another_size_are_told(capsys) -> None:
