@@ -200,11 +200,13 @@ class Bringup:
         return words
 
     def rviz(self) -> list[Action]:
-        """RViz, where it was asked for; with the links' frames where nobody else has them."""
+        """RViz with a configuration for the robot, where it was asked for.
+
+        The frames are those of the MuJoCo node, of robot_state_publisher, or of the real robot's.
+        """
         if self.viewer != 'rviz':
             return []
-        frames = [self._state_publisher()] if self.hardware == 'mujoco' else []
-        return [*frames, self._node('rviz2', 'rviz2')]
+        return [self._node('rviz2', 'rviz2', arguments=['-d', str(self.files.rviz)])]
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -217,8 +219,16 @@ class Bringup:
             namespace=self.namespace,
             parameters=[*parameters, self.sim_time],
             arguments=arguments or [],
+            remappings=self._remappings(),
             output='screen',
         )
+
+    def _remappings(self) -> list[tuple[str, str]]:
+        """The clock of a simulation in a namespace is in that: another robot's would differ."""
+        namespace = self.namespace.strip('/')
+        if self.hardware != 'mujoco' or not namespace:
+            return []
+        return [('/clock', f'/{namespace}/clock')]
 
     def _simulation(self, parameters: dict[str, Any]) -> Node:
         if not self.sim_time['use_sim_time']:
@@ -230,7 +240,10 @@ class Bringup:
         return self._node(
             'robot_state_publisher',
             'robot_state_publisher',
-            {'robot_description': self.files.description},
+            {
+                'robot_description': self.files.description,
+                'frame_prefix': self.files.frame_prefix,
+            },
         )
 
     def _manager(self, package: str = 'controller_manager') -> Node:

@@ -28,9 +28,13 @@ from cnoid_control.ros.controllers_file import (
     read_controllers,
 )
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
+from cnoid_control.ros.rviz_config import rviz_text
 from cnoid_control.ros.sim.assembly import make_controllers, served_devices
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.defaults import make_robot
+
+# Kinds of hardware whose robot has its place in the frame `world`.
+IN_WORLD = ('mujoco', 'topic')
 
 
 @dataclass
@@ -172,6 +176,20 @@ class LaunchFiles:
     def commanders(self) -> list[str]:
         """Command controllers to load."""
         return self._controllers.commanders
+
+    @property
+    def frame_prefix(self) -> str:
+        """What the names of the robot's frames begin with: robots share /tf."""
+        namespace = self.namespace.strip('/')
+        return f'{namespace}/' if namespace and self.hardware != 'real' else ''
+
+    @cached_property
+    def rviz(self) -> Path:
+        """RViz's configuration for this robot."""
+        text = rviz_text(
+            self.namespace, self.frame_prefix, self.body.root_link.name, self.hardware in IN_WORLD
+        )
+        return self._write('robot.rviz', text)
 
     @cached_property
     def world(self) -> Path:

@@ -95,6 +95,8 @@ ROS_KEYS = frozenset(
         'active_controllers',
         'clock_rate',
         'root_rate',
+        'link_frames',
+        'frame_prefix',
         'push',
     )
 )

@@ -314,7 +314,8 @@ def test_the_monitor_waits_for_a_simulation(root):
     assert parameters(monitor, context)['heartbeat.timeout'] == 0.035
     nodes, context = started(root, hardware='real', rate='10')
     monitor = nodes['cnoid_control/cnoid_control_heartbeat']
-    assert parameters(monitor, context)['heartbeat.timeout'] == 0.35, 'a node of a low rate'
+    given = parameters(monitor, context)['heartbeat.timeout']
+    assert given == pytest.approx(0.35), 'a node of a low rate'
     nodes, _ = started(root, heartbeat='false')
     assert 'cnoid_control/cnoid_control_heartbeat' not in nodes
 
@@ -338,3 +339,41 @@ def test_what_is_neither_is_refused(root):
     """With the places where both were looked for."""
     with pytest.raises(CnoidControlError, match='neither a configuration nor a model'):
         started(root, name='robot', config='nothing')
+
+
+@pytest.mark.parametrize(
+    ('hardware', 'publishers', 'fixed'),
+    [
+        ('mujoco', 0, 'world'),
+        ('topic', 1, 'world'),
+        ('mock', 1, 'left/WAIST'),
+        ('real', 0, 'WAIST'),
+    ],
+)
+def test_rviz_finds_the_frames_in_every_mode(root, hardware, publishers, fixed):
+    """Its configuration names the robot's topic and frames; one node has the links, never two."""
+    nodes, context = every_node(root, hardware=hardware, viewer='rviz', namespace='left')
+    by_name = {node.node_executable: node for node in nodes}
+    found = [node for node in nodes if node.node_executable == 'robot_state_publisher']
+    assert len(found) == publishers
+    for node in found:
+        assert parameters(node, context)['frame_prefix'] == 'left/'
+    words = words_of(by_name['rviz2'], context)
+    shown = yaml.safe_load(Path(words[words.index('-d') + 1]).read_text())['Visualization Manager']
+    assert shown['Global Options']['Fixed Frame'] == fixed
+    model = next(one for one in shown['Displays'] if one['Class'].endswith('/RobotModel'))
+    assert model['Description Topic']['Value'] == '/left/robot_description'
+    assert model['Description Topic']['Durability Policy'] == 'Transient Local'
+    assert model['TF Prefix'] == ('' if hardware == 'real' else 'left')
+
+
+@pytest.mark.parametrize(('namespace', 'clock'), [('left', '/left/clock'), ('', None)])
+def test_the_clock_of_a_simulation_is_in_its_namespace(root, namespace, clock):
+    """Two robots have two clocks: each node hears the one of its own robot."""
+    nodes, context = every_node(root, namespace=namespace)
+    for node in nodes:
+        rules = {
+            perform_substitutions(context, list(old)): perform_substitutions(context, list(new))
+            for old, new in node._Node__remappings
+        }
+        assert rules.get('/clock') == clock

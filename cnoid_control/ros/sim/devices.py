@@ -63,11 +63,17 @@ class NumbersPublisher(DevicePublisher):
     """A device that is measured in every tick; an orientation is the true one."""
 
     def __init__(
-        self, node: Node, device: Device, topic: str, qos: QoSProfile, message: NumbersMessage
+        self,
+        node: Node,
+        device: Device,
+        topic: str,
+        qos: QoSProfile,
+        message: NumbersMessage,
+        prefix: str,
     ) -> None:
-        """Advertise the topic and prepare the message."""
+        """Advertise the topic and prepare the message; the device's frame gets the prefix."""
         super().__init__(node, device, topic, qos, message.schema)
-        self._buffer = MessageBuffer(message.layout(frame_of(device)))
+        self._buffer = MessageBuffer(message.layout(f'{prefix}{frame_of(device)}'))
         self._copies = [
             (self._buffer.view(field.path), field.attribute) for field in message.fields
         ]
@@ -90,11 +96,18 @@ class DataPublisher(DevicePublisher):
     """A device that measures at a rate of its own: each measurement is published once."""
 
     def __init__(
-        self, node: Node, device: Device, topic: str, qos: QoSProfile, message: DataMessage
+        self,
+        node: Node,
+        device: Device,
+        topic: str,
+        qos: QoSProfile,
+        message: DataMessage,
+        prefix: str,
     ) -> None:
-        """Advertise the topic."""
+        """Advertise the topic; the device's frame gets the prefix."""
         super().__init__(node, device, topic, qos, message.schema)
         self._message = message
+        self._frame = f'{prefix}{frame_of(device)}'
         self._is_fresh = False
         self._readers = 0
         device.state_changed.connect(self._note)
@@ -112,7 +125,7 @@ class DataPublisher(DevicePublisher):
         if not (self._is_fresh or value.size):
             return
         self._is_fresh = False
-        layout = self._message.layout(device, frame_of(device), value)
+        layout = self._message.layout(device, self._frame, value)
         self.outbox.send(MessageBuffer(layout).encode(stamp))
 
 
@@ -161,9 +174,22 @@ class DeviceInputs:
 
 
 def make_publisher(
-    node: Node, device: Device, topic: str, qos: QoSProfile, stream: Stream | None = None
+    node: Node,
+    device: Device,
+    topic: str,
+    qos: QoSProfile,
+    stream: Stream | None = None,
+    prefix: str = '',
 ) -> DevicePublisher:
     """Publisher of one of a device's streams, the main one where None.
+
+    Args:
+        node: node to publish with.
+        device: the device.
+        topic: relative or absolute name.
+        qos: quality of service.
+        stream: the stream.
+        prefix: what the name of the device's frame begins with.
 
     Raises:
         RosError: no message carries such a device.
@@ -174,5 +200,5 @@ def make_publisher(
         raise RosError(f'no message for device {device!r}; {known}')
     message = (stream or kind.streams(device)[0]).messages[0]
     if isinstance(message, NumbersMessage):
-        return NumbersPublisher(node, device, topic, qos, message)
-    return DataPublisher(node, device, topic, qos, message)
+        return NumbersPublisher(node, device, topic, qos, message, prefix)
+    return DataPublisher(node, device, topic, qos, message, prefix)

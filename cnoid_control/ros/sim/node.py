@@ -53,6 +53,7 @@ from cnoid_control.ros.sim.controller_server import (
     watch_activity,
 )
 from cnoid_control.ros.sim.devices import DeviceInputs, DevicePublisher, make_publisher
+from cnoid_control.ros.sim.frames import FramePublisher, frame_prefix
 from cnoid_control.ros.sim.loop import SimulationLoop
 from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, Pacing
 from cnoid_control.ros.sim.parameters import TOPIC, SimulationParameters
@@ -65,6 +66,7 @@ from cnoid_control.ros.sim.state import (
     ClockPublisher,
     JointStatePublisher,
     RootPublisher,
+    SlowPublisher,
     StatePublishers,
 )
 from cnoid_control.ros.transport import avoid_shared_memory
@@ -184,10 +186,11 @@ class MujocoNode(Node):
         topic = 'joint_states'
         if parameters.interface == TOPIC:
             topic = parameters.joint_states_topic
-        joints = JointStatePublisher(self, self.body, topic, qos)
+        prefix = frame_prefix(self, parameters.frame_prefix)
+        joints = JointStatePublisher(self, self.body, topic, qos, prefix)
         devices = [
             (
-                make_publisher(self, device, topic, qos, stream),
+                make_publisher(self, device, topic, qos, stream, prefix),
                 self._is_active(broadcaster_name(topic)),
             )
             for topic, (device, stream) in self._devices.items()
@@ -199,12 +202,18 @@ class MujocoNode(Node):
         self.hardware.look_while(
             lambda name: any(one.outbox.reader_count for one in publishers[name])
         )
-        slower: list[tuple[ClockPublisher | RootPublisher, int]] = []
+        slower: list[tuple[SlowPublisher, int]] = []
         if parameters.clock_rate > 0:
             slower.append((ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)))
         if parameters.root_rate > 0:
-            truth = RootPublisher(self, self.body, qos)
-            slower.append((truth, ticks_between(parameters.root_rate, dt)))
+            ticks = ticks_between(parameters.root_rate, dt)
+            slower.append((RootPublisher(self, self.body, qos, prefix), ticks))
+            # Behind a controller_manager robot_state_publisher has the links.
+            links = parameters.link_frames and parameters.interface != TOPIC
+            try:
+                slower.append((FramePublisher(self, self.body, prefix, links), ticks))
+            except ImportError as error:
+                self.get_logger().info(f'/tf is not published: {error}')
         joints_active = self._is_active(JOINT_STATE_BROADCASTER)
         return StatePublishers(self.body, [(joints, joints_active)], devices, slower)
 

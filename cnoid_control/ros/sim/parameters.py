@@ -79,6 +79,17 @@ class SimulationParameters:
         maximum=1e5,
         read_only=True,
     )
+    link_frames: bool = parameter(
+        True,
+        'whether /tf has all links and devices, as robot_state_publisher would publish them, or '
+        'the root alone; the root alone where the interface is topic',
+        read_only=True,
+    )
+    frame_prefix: str = parameter(
+        'auto',
+        "what the names of all frames begin with; auto for the node's namespace",
+        read_only=True,
+    )
     realtime_priority: int = parameter(
         DEFAULT_PRIORITY,
         'SCHED_FIFO priority of the process; 0 for none, and none in lock-step',

@@ -16,19 +16,21 @@ from cnoid_control.messages.commands import JointStateEncoder
 from cnoid_control.messages.layouts import MessageBuffer, MessageLayout
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.sim.devices import DevicePublisher
-
-WORLD = 'world'
+from cnoid_control.ros.sim.frames import WORLD, FramePublisher
 
 
 class JointStatePublisher:
     """Positions, velocities and efforts of all joints."""
 
-    def __init__(self, node: Node, body: Body, topic: str, qos: QoSProfile) -> None:
-        """Advertise the topic and prepare the message."""
+    def __init__(
+        self, node: Node, body: Body, topic: str, qos: QoSProfile, prefix: str = ''
+    ) -> None:
+        """Advertise the topic and prepare the message; the root's frame gets the prefix."""
         self.outbox = RawPublisher(node, JointState, topic, qos)
         self._body = body
+        frame = f'{prefix}{body.root_link.name}'
         self._encoder = JointStateEncoder(
-            body.joint_names, ('position', 'velocity', 'effort'), body.root_link.name
+            body.joint_names, ('position', 'velocity', 'effort'), frame
         )
         values = self._encoder.values
         self._copies = [
@@ -45,27 +47,15 @@ class JointStatePublisher:
 
 
 class RootPublisher:
-    """The true pose and velocity of the root: odometry, and tf where its messages are there."""
+    """The true pose and velocity of the root: odometry."""
 
-    def __init__(self, node: Node, body: Body, qos: QoSProfile) -> None:
-        """Advertise `~/root` and /tf and prepare the messages."""
+    def __init__(self, node: Node, body: Body, qos: QoSProfile, prefix: str = '') -> None:
+        """Advertise `~/root` and prepare the message; the root's frame gets the prefix."""
         self._body = body
-        self._odometry = RawPublisher(node, Odometry, '~/root', qos)
-        root = body.root_link.name
-        self._message = MessageBuffer(layouts.odometry(WORLD, root))
+        self._outbox = RawPublisher(node, Odometry, '~/root', qos)
+        self._message = MessageBuffer(layouts.odometry(WORLD, f'{prefix}{body.root_link.name}'))
         self._pose = self._message.view('pose.pose')
         self._twist = self._message.view('twist.twist')
-        self._tf: RawPublisher | None = None
-        try:
-            from tf2_msgs.msg import TFMessage
-        except ImportError as error:
-            node.get_logger().info(f'/tf is not published: {error}')
-            return
-        self._tf = RawPublisher(node, TFMessage, '/tf', QoSProfile(depth=100))
-        transform = {'header.frame_id': WORLD, 'child_frame_id': root}
-        layout = MessageLayout('tf2_msgs/msg/TFMessage', {'transforms': [transform]})
-        self._tf_message = MessageBuffer(layout, stamp='transforms.0.header.stamp')
-        self._tf_pose = self._tf_message.view('transforms.0.transform')
 
     def publish(self, stamp: int) -> None:
         """Publish the pose in the world and the velocity in the root's own axes."""
@@ -73,10 +63,7 @@ class RootPublisher:
         self._pose[:] = self._body.pin_q()[:7]
         self._twist[:3] = root.v @ root.R
         self._twist[3:] = root.w @ root.R
-        self._odometry.send(self._message.encode(stamp))
-        if self._tf is not None:
-            self._tf_pose[:] = self._pose
-            self._tf.send(self._tf_message.encode(stamp))
+        self._outbox.send(self._message.encode(stamp))
 
 
 class ClockPublisher:
@@ -92,6 +79,9 @@ class ClockPublisher:
         self._outbox.send(self._message.encode(stamp))
 
 
+SlowPublisher = ClockPublisher | RootPublisher | FramePublisher
+
+
 class StatePublishers:
     """All that is published in a tick: devices first, the joints, the rest at lower rates.
 
@@ -104,7 +94,7 @@ class StatePublishers:
         body: Body,
         joints: Sequence[tuple[JointStatePublisher, Callable[[], bool]]],
         devices: Sequence[tuple[DevicePublisher, Callable[[], bool]]],
-        slower: Sequence[tuple[ClockPublisher | RootPublisher, int]],
+        slower: Sequence[tuple[SlowPublisher, int]],
     ) -> None:
         """Collect the publishers.
 
