@@ -74,6 +74,9 @@ class MailboxBridge:
         elif mailbox.kind is FollowTrajectory:
             self._trajectories.append(TrajectoryInterface(self._node, mailbox))
         elif mailbox.kind in CONVERTERS:
+            for topic in self._topics:
+                if topic.feeds_also(mailbox):
+                    return
             topic = MailboxTopic(self._node, mailbox)
             self._topics.append(topic)
             if topic.has_choice and self._look is None:
@@ -83,7 +86,12 @@ class MailboxBridge:
         """Hear what is published, where there is a choice; in the node's executor."""
         with self._lock:
             for topic in self._topics:
-                topic.follow()
+                try:
+                    topic.follow()
+                except Exception as error:
+                    self._node.get_logger().warning(
+                        f'{topic.name}: {describe(error)}', throttle_duration_sec=10.0
+                    )
 
     def close(self) -> None:
         """Bridge nothing any more."""
@@ -114,10 +122,14 @@ class MailboxBridge:
 
 
 class MailboxTopic:
-    """The subscription that feeds a mailbox.
+    """The subscription that feeds mailboxes which ask for the same.
 
     Where messages of several types can say the same, it takes the type that is published: a topic
     has one type in a process, so that the subscription is made anew for another one.
+
+    Attributes:
+        name: the topic.
+        has_choice: whether there are several types.
     """
 
     def __init__(self, node: Node, mailbox: Mailbox[Any]) -> None:
@@ -126,8 +138,9 @@ class MailboxTopic:
         Raises:
             ValueError: the mailbox asks for a type that cannot feed it.
         """
+        self.name = mailbox.topic
         self._node = node
-        self._mailbox = mailbox
+        self._mailboxes = [mailbox]
         self._converters = CONVERTERS[mailbox.kind]
         wanted = mailbox.message_type
         if wanted and wanted not in self._converters:
@@ -136,27 +149,37 @@ class MailboxTopic:
         self._subscription: Any = None
         self._subscribe(wanted or next(iter(self._converters)))
 
+    def feeds_also(self, mailbox: Mailbox[Any]) -> bool:
+        """Feed another mailbox, too, if it asks for the same; whether it does."""
+        first = self._mailboxes[0]
+        same = (first.topic, first.kind, first.message_type)
+        if (mailbox.topic, mailbox.kind, mailbox.message_type) != same:
+            return False
+        self._mailboxes.append(mailbox)
+        return True
+
     def _subscribe(self, type_name: str) -> None:
         self.close()
-        self._type, convert, mailbox = type_name, self._converters[type_name], self._mailbox
+        self._type, convert = type_name, self._converters[type_name]
 
         def receive(message: Any) -> None:
-            try:
-                mailbox.post(convert(message))
-            except (CnoidControlError, ValueError) as error:
-                self._node.get_logger().warning(
-                    f'{mailbox.topic}: {error}', throttle_duration_sec=1.0
-                )
+            for mailbox in self._mailboxes:
+                try:
+                    mailbox.post(convert(message))
+                except (CnoidControlError, ValueError) as error:
+                    self._node.get_logger().warning(
+                        f'{self.name}: {error}', throttle_duration_sec=1.0
+                    )
 
         self._subscription = self._node.create_subscription(
-            message_class(type_name), mailbox.topic, receive, DEPTH
+            message_class(type_name), self.name, receive, DEPTH
         )
 
     def follow(self) -> None:
         """Take the type that is published, where that is another one."""
         if not self.has_choice:
             return
-        topic, logger = self._mailbox.topic, self._node.get_logger()
+        topic, logger = self.name, self._node.get_logger()
         found = {info.topic_type for info in self._node.get_publishers_info_by_topic(topic)}
         usable = [name for name in self._converters if name in found]
         if not usable:

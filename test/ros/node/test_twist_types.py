@@ -12,6 +12,7 @@ from nav_msgs.msg import Odometry
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from sensor_msgs.msg import Joy
 
 from cnoid_control.controllers.velocity_command import MESSAGES
 from cnoid_control.plugin.mailbox import Mailbox
@@ -73,6 +74,47 @@ def test_the_type_that_is_published_is_taken(ros_node, others, hear) -> None:
         np.testing.assert_allclose(heard.angular, [0.0, 0.0, -speed])
         assert heard.frame == ('base' if kind is TwistStamped else '')
         others.destroy_publisher(publisher)
+    bridge.close()
+
+
+def test_several_controllers_hear_one_topic(ros_node, others, spin_until) -> None:
+    """Stages of a composition, say: a topic can have one type in a process, so they share it."""
+    bridge = MailboxBridge(ros_node)
+    boxes = [Mailbox(f'{name}/cmd_vel', TwistOrder, 'cmd_vel') for name in ('walk', 'run')]
+    bridge.open(boxes)
+    publisher = others.create_publisher(Twist, 'cmd_vel', 10)
+    heard: dict[str, float] = {}
+
+    def arrived() -> bool:
+        publisher.publish(message(Twist, 0.25))
+        for mailbox in boxes:
+            taken = mailbox.take_latest()
+            if taken is not None:
+                heard[mailbox.name] = float(taken.linear[0])
+        return len(heard) == 2
+
+    assert spin_until(arrived, timeout=15.0)
+    assert heard == {'walk/cmd_vel': 0.25, 'run/cmd_vel': 0.25}
+    bridge.close()
+
+
+def test_a_topic_that_others_have_with_another_type_is_told(
+    ros_node, others, spin_until, capfd
+) -> None:
+    """A mailbox of a fixed type keeps it; the node goes on."""
+    bridge = MailboxBridge(ros_node)
+    free: Mailbox = Mailbox('a', TwistOrder, 'cmd_vel')
+    fixed: Mailbox = Mailbox('b', TwistOrder, 'cmd_vel')
+    fixed.message_type = MESSAGES['TwistStamped']
+    bridge.open([free, fixed])
+    others.create_publisher(Twist, 'cmd_vel', 10)
+    told: list[str] = []
+
+    def is_told() -> bool:
+        told.append(capfd.readouterr().err)
+        return 'cmd_vel: RCLError: ' in ''.join(told)
+
+    assert spin_until(is_told, timeout=15.0), told
     bridge.close()
 
 
@@ -139,3 +181,45 @@ def test_twists_drive_the_car(start_process, ros_node, spin_until, root, kind) -
 
     assert spin_until(driven, timeout=60.0), logs()
     assert spin_until(lambda: abs(speeds[-1]) < 1e-2, timeout=60.0), logs()
+
+
+def test_sticks_drive_the_car_while_the_button_is_held(
+    start_process, ros_node, spin_until, root
+) -> None:
+    """Full stick without the button moves nothing; with it, at the end of the range."""
+    pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
+    config = ['--ros-args', '--params-file', str(root / 'config' / 'car.yaml')]
+    robot = start_process('cnoid_control.ros.sim.node', *config, '-p', 'pacing:=lockstep')
+    options = ['car.velocity.joystick.source:=messages', 'hardware.ros2_control.lock_step:=true']
+    options += ['car.velocity.joystick.timeout:=5.0', 'car.velocity.upper:=[0.4, 0.0, 1.0]']
+    words = [word for option in options for word in ('-p', option)]
+    node = start_process('cnoid_control.ros.node.control_node', *config, *words)
+    speeds: list[float] = []
+    times: list[float] = []
+
+    def receive(odometry: Odometry) -> None:
+        times.append(odometry.header.stamp.sec + 1e-9 * odometry.header.stamp.nanosec)
+        speeds.append(odometry.twist.twist.linear.x)
+
+    ros_node.create_subscription(Odometry, 'cnoid_control_mujoco/root', receive, 10)
+    publisher = ros_node.create_publisher(Joy, 'joy', 10)
+
+    def push(button: int, condition) -> bool:
+        """Push the stick ahead until something is so."""
+
+        def pushed() -> bool:
+            publisher.publish(Joy(axes=[0.0, 1.0], buttons=[0, 0, 0, 0, button]))
+            time.sleep(0.02)
+            return condition()
+
+        return spin_until(pushed, timeout=60.0)
+
+    def logs() -> str:
+        return robot.log_path.read_text() + node.log_path.read_text()
+
+    assert spin_until(lambda: publisher.get_subscription_count() and times, timeout=60.0), logs()
+    start = times[-1]
+    assert push(0, lambda: times[-1] > start + 1.0), logs()
+    assert max(map(abs, speeds)) < 0.01
+    assert push(1, lambda: abs(speeds[-1] - 0.4) < 0.02), logs()
+    assert push(0, lambda: abs(speeds[-1]) < 0.01), logs()
