@@ -18,10 +18,11 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo test lint bench fuzz soak faults clean
+.PHONY: help setup demo demo-g1 test lint bench fuzz soak faults clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
+	@echo 'make demo-g1  G1 walks, is pushed, dances, loses its node; downloads robot and policies; results in out/'
 	@echo 'make test   lint, type check and every test'
 	@echo 'make lint   lint and type check alone'
 	@echo 'make bench  the performance table'
@@ -39,6 +40,9 @@ setup:
 
 demo: setup
 	@$(VENV_PYTHON) -m cnoid_control.demo
+
+demo-g1: setup
+	@$(VENV_PYTHON) -m cnoid_control.demo.g1
 
 lint: setup
 	@$(VENV_PYTHON) -m ruff check .

@@ -366,7 +366,7 @@ def reward(
     )
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> None:
     """Train, say how it goes, and write the policy."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument('--out', type=Path, default=OUT, help='file to write')
@@ -377,7 +377,7 @@ def main() -> None:
     parser.add_argument('--noise', type=float, default=0.05, help='size of a try')
     parser.add_argument('--rate', type=float, default=0.03, help='size of a step')
     parser.add_argument('--threads', type=int, default=2, help='threads for the physics')
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     trainer = Trainer(given.seed, given.threads)
     weights = symmetric(trainer.robot.first_weights())
     tell('open loop', trainer.assess(weights))
@@ -385,9 +385,8 @@ def main() -> None:
     for number, (weights, _) in enumerate(steps, 1):
         if number % 10 == 0 or number == given.iterations:
             tell(f'step {number}', trainer.assess(weights))
-    save(
-        given.out, weights, trainer.robot, f'trained by tools/train_trotter.py, seed {given.seed}'
-    )
+    note = f'trained by tools/train_trotter.py, seed {given.seed}'
+    save(given.out, weights, trainer.robot.posture, note)
     print(f'{given.out}: {given.out.stat().st_size} bytes')
 
 

@@ -1,4 +1,4 @@
-"""The processes of the demonstration."""
+"""The processes of the demonstrations."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.share import shared_file
 
 CONFIG = 'sr1_pd'
-# Modules of the two nodes.
+# Modules of the nodes.
 SIMULATOR = 'cnoid_control.ros.sim.node'
 NODE = 'cnoid_control.ros.node.control_node'
+MONITOR = 'cnoid_control.ros.heartbeat'
 
 
 class DemoFailed(CnoidControlError):
@@ -22,15 +23,24 @@ class DemoFailed(CnoidControlError):
 
 
 class Process:
-    """One of the two processes, its output in a file."""
+    """One of the processes, its output in a file."""
 
-    def __init__(self, module: str, domain: int, log: Path, *parameters: str) -> None:
-        """Start SIMULATOR or NODE with the demonstration's configuration."""
+    def __init__(
+        self, module: str, domain: int, log: Path, *parameters: str, config: str | Path = CONFIG
+    ) -> None:
+        """Start it.
+
+        Args:
+            module: SIMULATOR, NODE or MONITOR.
+            domain: its ROS domain.
+            log: file for its output.
+            parameters: further parameters, `name:=value`.
+            config: its configuration: a file, or the name of one.
+        """
         self.module = module
         self.log = log
-        config = str(shared_file('config', CONFIG, '.yaml'))
         command = [sys.executable, '-m', module, '--ros-args']
-        command += ['--params-file', config]
+        command += ['--params-file', str(shared_file('config', config, '.yaml'))]
         for parameter in parameters:
             command += ['-p', parameter]
         variables = {'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
@@ -54,6 +64,11 @@ class Process:
         """Return the last lines of its output."""
         lines = self.log.read_text(errors='replace').splitlines()[-8:]
         return '\n'.join(f'  {line}' for line in lines)
+
+    def kill(self) -> None:
+        """End it at once; it can say and send nothing any more."""
+        self._process.kill()
+        self._process.wait()
 
     def stop(self) -> None:
         """Ask it to end, and make it end if it does not."""

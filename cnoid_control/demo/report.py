@@ -9,21 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cnoid_control.demo.process import DemoFailed
+from cnoid_control.demo.robot_sample import set_state, tilt_of
 
 if TYPE_CHECKING:
     from cnoid_control.body import Body
-    from cnoid_control.demo.robot_observer import Sample
+    from cnoid_control.demo.robot_sample import Sample
 
 FORCE_SENSORS = ('LeftAnkleForceSensor', 'RightAnkleForceSensor')
 GRAVITY = 9.80665
 # What counts as standing.
 MAX_POSTURE_ERROR, MAX_TILT, FORCE_TOLERANCE = 0.1, 0.09, 0.1
-
-
-def tilt_of(sample: Sample) -> float:
-    """Return the angle between the root's Z axis and the vertical [rad]."""
-    x, y, _, _ = sample.orientation
-    return float(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0)))
 
 
 def expected_ankle_force(body: Body) -> float:
@@ -124,16 +119,6 @@ def save_pictures(out: Path, body: Body, samples: list[Sample]) -> None:
     set_state(seen, samples[-1])
     save_picture(out / 'sr1.png', [seen])
     print(f'picture: {out / "sr1.png"}   plot: {out / "demo.png"}   logs: {out / "log"}')
-
-
-def set_state(body: Body, sample: Sample) -> None:
-    """Put a body where the robot was seen."""
-    import pinocchio as pin
-
-    body.q[:] = sample.q
-    body.root_link.p = sample.position
-    body.root_link.R = pin.Quaternion(sample.orientation).toRotationMatrix()
-    body.calc_forward_kinematics()
 
 
 def save_plot(path: Path, samples: list[Sample], reference: np.ndarray, weight: float) -> None:

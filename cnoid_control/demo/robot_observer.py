@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,28 +15,11 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
+from cnoid_control.demo.robot_sample import Sample
+
 # An observer takes what it gets: nobody waits for it.
 QOS = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 TOPICS_AT_A_TIME = 40
-
-
-@dataclass
-class Sample:
-    """What the robot was at one moment.
-
-    Attributes:
-        time: stamp of the joint state [s].
-        q: joint displacements, in the order asked for [rad] or [m].
-        position: of the root, world frame [m], shape (3,).
-        orientation: of the root in the world, quaternion x y z w.
-        forces: upward force in each force sensor's frame [N].
-    """
-
-    time: float
-    q: np.ndarray
-    position: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    orientation: np.ndarray = field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
-    forces: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 class RobotObserver:

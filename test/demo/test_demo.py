@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
 
-from cnoid_control.demo.__main__ import bar
 from cnoid_control.demo.process import SIMULATOR, DemoFailed, Process
+from cnoid_control.demo.watching import bar
 
 
 def test_sr1_stands_with_the_node_in_the_loop(tmp_path):

@@ -6,16 +6,14 @@ from cnoid_control.demo.report import (
     measure,
     print_table,
     save_plot,
-    set_state,
-    tilt_of,
 )
+from cnoid_control.demo.robot_sample import Sample, set_state, tilt_of
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import make_robot
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from cnoid_control.demo.process import DemoFailed
-from cnoid_control.demo.robot_observer import Sample
 
 LEANING = np.array([np.sin(0.15), 0.0, 0.0, np.cos(0.15)])
 

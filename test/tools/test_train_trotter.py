@@ -10,6 +10,7 @@ pytest.importorskip('onnx', reason='needs onnx')
 import train_trotter as training
 import trotter_network as own
 
+from cnoid_control import Simulation
 from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.terms import Gait
 
@@ -68,3 +69,16 @@ def test_a_few_steps_of_the_search_help_and_are_the_same_again(monkeypatch) -> N
     after = trainer.assess(found[0], 16)
     assert after.rewards.mean() > before.rewards.mean()
     assert (found[0] == found[1]).all()
+
+
+def test_the_script_writes_a_policy_that_stands(monkeypatch, tmp_path, capsys) -> None:
+    """After one small step its file runs in the package, and it was told how it goes."""
+    monkeypatch.setattr(training, 'EPISODE', 0.8)
+    out = tmp_path / 'policy.onnx'
+    training.main(
+        ['--out', str(out), '--iterations', '1', '--pairs', '4', '--best', '2', '--threads', '0']
+    )
+    assert 'open loop' in capsys.readouterr().out
+    with Simulation('trotter.urdf', 'policy', options={'file': str(out)}) as simulation:
+        simulation.run(1.0)
+        assert not simulation.summary()['fell']
