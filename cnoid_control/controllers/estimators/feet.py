@@ -80,6 +80,7 @@ class Feet:
         self.model = body.clone()
         model = self.model
         model.initialize_position()
+        model.q[:] = body.start_posture
         root = model.root_link
         root.p, root.R = np.zeros(3), np.eye(3)
         root.v, root.w = np.zeros(3), np.zeros(3)
