@@ -28,6 +28,9 @@ STIFFEST = 2.0
 # Speed forward of the script that is written, where the policy's range allows it [m/s].
 SPEED = 0.5
 
+# More inferences than any clip has.
+LONGEST_CLIP = 1_000_000
+
 TRAINING_FILES = ('deploy.yaml', 'env.yaml')
 
 # Names that exporters give to inputs and outputs.
@@ -272,6 +275,7 @@ def _fill_observations(draft: Draft, network: Network, known: Metadata, joints: 
             continue
         if name == 'time_step':
             draft.put('inputs.time_step', 'time_step')
+            _fill_clip(draft, network)
         elif STATES.get(name) in network.outputs:
             draft.put(f'inputs.{name}', f'state:{STATES[name]}')
         else:
@@ -289,6 +293,30 @@ def _fill_observations(draft: Draft, network: Network, known: Metadata, joints: 
                 f'terms.{name}.source',
                 f'the trainer observes {source!r} here; {choices(_sources())}',
             )
+
+
+def _fill_clip(draft: Draft, network: Network) -> None:
+    """Put in after how many steps the reference that a network puts out stands still."""
+    import numpy as np
+
+    if 'joint_pos' not in network.outputs:
+        draft.ask('steps', 'number of inferences of its clip; 0 for one without an end')
+        return
+
+    def reference(step: int) -> np.ndarray:
+        others = {name: 0.0 for name in network.inputs if name != 'time_step'}
+        return network(**others, time_step=float(step))['joint_pos']
+
+    last = reference(LONGEST_CLIP)
+    below, ended = -1, LONGEST_CLIP
+    while ended - below > 1:
+        middle = (below + ended) // 2
+        if (reference(middle) == last).all():
+            ended = middle
+        else:
+            below = middle
+    if ended < LONGEST_CLIP:
+        draft.put('steps', ended + 1, 'Length of the clip: from there on the reference is still.')
 
 
 def _sources() -> list[str]:
@@ -514,6 +542,7 @@ ORDER = (
     'observations',
     'terms',
     'inputs',
+    'steps',
     'action',
     'posture',
     'period',

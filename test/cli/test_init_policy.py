@@ -14,10 +14,11 @@ pytest.importorskip('onnxruntime', reason='needs onnxruntime')
 pytest.importorskip('onnx', reason='needs onnx')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
 
-from networks import counting, linear
+from networks import counting, linear, tracking
 
 from cnoid_control import load_robot
 from cnoid_control.body.gains import joint_gains
+from cnoid_control.body.rotations import rotation_matrix
 from cnoid_control.catalog import cached_model
 from cnoid_control.cli.main import main
 
@@ -266,6 +267,58 @@ def test_other_inputs(capsys) -> None:
     assert init('rnn.onnx') == 0
     assert section()['inputs'] == {'h_in': 'state:h_out', 'time_step': 'time_step'}
     assert 'output' not in section()['action']
+
+
+def test_a_tracking_policy_runs_as_it_is(capsys) -> None:
+    """As whole_body_tracking exports it: reference, anchor and length of the clip are found."""
+    last = load_robot('arm').links[-1].name
+    metadata = {
+        **MJLAB,
+        'command_names': 'motion',
+        'observation_names': 'command,motion_anchor_ori_b,joint_pos,actions',
+        'observation_history_lengths': '1,1,1,1',
+        'anchor_body_name': last,
+        'body_names': f'base,{last}',
+    }
+    half = np.sqrt(0.5)
+    # Of the anchor, w first: a quarter turn about X.
+    turned = np.array([[1.0, 0.0, 0.0, 0.0], [half, half, 0.0, 0.0]])
+    tracking(Path('policy.onnx'), 4 * SIZE + 6, SIZE, 25, turned, metadata)
+    assert init('policy.onnx', '--option', 'period=0.02') == 0
+    assert 'not yet to be run' not in capsys.readouterr().out
+    given = section()
+    assert given['inputs'] == {'time_step': 'time_step'}
+    assert given['steps'] == 25
+    assert 'velocity' not in given
+    assert main(['policy', 'arm', '--json', '--duration', '0.2']) == 0
+    facts = json.loads(capsys.readouterr().out)
+    rows = {row['term']: row for row in facts['observation']}
+    assert list(rows) == [
+        'reference_q',
+        'reference_dq',
+        'motion_anchor_ori_b',
+        'joint_pos',
+        'actions',
+    ]
+    # Told in the inference after that in which it was put out: the tenth of them.
+    assert rows['reference_q']['values'] == pytest.approx([0.01 * 8] * SIZE)
+    # The anchor is the second body; it looks where the link looks, and is turned about X.
+    body = load_robot('arm')
+    body.q[:] = 0.2
+    body.calc_forward_kinematics()
+    actual = body.links[-1].R
+    heading = np.arctan2(actual[1, 0], actual[0, 0])
+    turn = rotation_matrix(([0.0, 0.0, 1.0], heading)) @ rotation_matrix(
+        ([1.0, 0.0, 0.0], np.pi / 2)
+    )
+    assert main(['policy', 'arm', '--json']) == 0
+    rows = {row['term']: row for row in json.loads(capsys.readouterr().out)['observation']}
+    seen = rows['motion_anchor_ori_b']['values']
+    assert seen == pytest.approx((actual.T @ turn)[:, :2].ravel(), abs=1e-6)
+    status, out, _ = run(capsys, '--duration', '3')
+    assert status == 0
+    summary = json.loads(out)
+    assert (summary['exit'], summary['duration']) == ('finished', pytest.approx(0.5, abs=0.01))
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,42 @@ def counting(path: Path, joints: int) -> Path:
     return _save(path, nodes, inputs, outputs, constants, None)
 
 
+def tracking(
+    path: Path,
+    observed: int,
+    joints: int,
+    steps: int,
+    quaternions: np.ndarray,
+    metadata: Mapping[str, str] | None = None,
+) -> Path:
+    """Write a tracking policy that does nothing.
+
+    Its reference has all joints at 0.01 t, until the last step, and bodies that do not turn.
+    """
+    nodes = [
+        helper.make_node('Min', ['time_step', 'last'], ['step']),
+        helper.make_node('MatMul', ['step', 'spread'], ['joint_pos']),
+        helper.make_node('MatMul', ['time_step', 'still'], ['joint_vel']),
+        helper.make_node('MatMul', ['obs', 'none'], ['actions']),
+        helper.make_node('Identity', ['turned'], ['body_quat_w']),
+    ]
+    constants = {
+        'last': np.full((1, 1), steps - 1.0),
+        'spread': np.full((1, joints), 0.01),
+        'still': np.zeros((1, joints)),
+        'none': np.zeros((observed, joints)),
+        'turned': quaternions.reshape(1, -1),
+    }
+    inputs = {'obs': observed, 'time_step': 1}
+    outputs = {
+        'actions': joints,
+        'joint_pos': joints,
+        'joint_vel': joints,
+        'body_quat_w': quaternions.size,
+    }
+    return _save(path, nodes, inputs, outputs, constants, metadata)
+
+
 def _save(path, nodes, inputs, outputs, constants, metadata) -> Path:
     def values(sizes: Mapping[str, int]) -> list:
         return [

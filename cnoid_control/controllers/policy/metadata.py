@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from cnoid_control.controllers.policy.terms import TermParameters
@@ -86,6 +86,28 @@ class Metadata:
             # Terms go with the list that names them.
             both.terms = self.terms
         return both
+
+    def put_reference(self, term: TermParameters, positions: str, velocities: str) -> None:
+        """Add what a tracking policy is told of its motion: two outputs, one after the other.
+
+        Args:
+            term: what is said of both as one term.
+            positions: output with positions of joints.
+            velocities: output with their velocities.
+
+        Raises:
+            ValueError: they have a history, in which they would not follow each other.
+        """
+        if term.history > 1:
+            raise ValueError('a reference motion with a history is not known')
+        for name, output in (('reference_q', positions), ('reference_dq', velocities)):
+            scale = term.scale
+            if isinstance(scale, list):
+                half = len(scale) // 2
+                scale = scale[:half] if output == positions else scale[half:]
+            self.observations.append(name)
+            source = PluginName(f'output:{output}')
+            self.terms[name] = replace(term, source=source, scale=scale)
 
 
 def term_source(name: str) -> PluginName:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from cnoid_control.controllers.policy.holosoma_config import read_experiment
 from cnoid_control.controllers.policy.metadata import (
     Metadata,
     by_joint,
@@ -14,7 +15,11 @@ from cnoid_control.controllers.policy.metadata import (
 )
 from cnoid_control.controllers.policy.terms import TermParameters
 from cnoid_control.controllers.policy.training_files import read_training_file
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.parameters import PluginName
+
+# Name of the command that a tracking policy of mjlab or whole_body_tracking follows.
+MOTION = 'motion'
 
 
 def read_metadata(
@@ -53,6 +58,9 @@ def _read_holosoma(custom: Mapping[str, str]) -> Metadata:
     found.kp = by_joint('kp', joints, json.loads(custom.get('kp', '[]')))
     found.kd = by_joint('kd', joints, json.loads(custom.get('kd', '[]')))
     _read_command_ranges(custom, found)
+    config = json.loads(custom.get('experiment_config', 'null'))
+    if config:
+        read_experiment(found, config)
     return found
 
 
@@ -96,6 +104,11 @@ def _read_mjlab(custom: Mapping[str, str]) -> Metadata:
                 term.clip = values
             elif 'history' in key and values:
                 term.history = max(1, int(values[0]))
+        if name == 'command' and MOTION in _texts(custom.get('command_names', '')):
+            found.put_reference(term, 'joint_pos', 'joint_vel')
+            continue
+        if name == 'motion_anchor_ori_b' and custom.get('anchor_body_name'):
+            _anchor(term, custom['anchor_body_name'], _texts(custom.get('body_names', '')))
         found.observations.append(name)
         found.terms[name] = term
     # What mjlab's exporter leaves out, and policies of this package say.
@@ -109,6 +122,14 @@ def _read_mjlab(custom: Mapping[str, str]) -> Metadata:
             'standing': [float(phase) for phase in gait['standing']],
         }
     return found
+
+
+def _anchor(term: TermParameters, anchor: str, bodies: list[str]) -> None:
+    """Have a term be the orientation of the reference's anchor, seen from the robot's."""
+    if anchor not in bodies:
+        raise ValueError(f'anchor_body_name {anchor!r} is not in body_names; {choices(bodies)}')
+    term.source = PluginName('orientation:body_quat_w')
+    term.link, term.quaternion, term.row = anchor, 'wxyz', bodies.index(anchor)
 
 
 def _texts(text: str) -> list[str]:

@@ -23,7 +23,9 @@ class ReferenceOrientation:
     begins is where the reference looks: only then may it begin anywhere.
     """
 
-    def __init__(self, situation: Situation, output: str, link: str, order: str) -> None:
+    def __init__(
+        self, situation: Situation, output: str, link: str, order: str, row: int = 0
+    ) -> None:
         """Have the orientation of the root read.
 
         Args:
@@ -31,15 +33,23 @@ class ReferenceOrientation:
             output: output of the network with the quaternion.
             link: link of the robot that is to turn as the reference; the root where empty.
             order: order of the quaternion's elements, one of ORDERS.
+            row: which quaternion, of an output with those of several bodies.
 
         Raises:
             CnoidControlError: there is no such output or link.
         """
-        known = situation.outputs
-        if output not in known or known[output].size != 4:
-            four = [name for name, value in known.items() if value.size == 4]
+        rows = {
+            name: value.size // 4
+            for name, value in situation.outputs.items()
+            if value.size and value.size % 4 == 0
+        }
+        if output not in rows:
             raise CnoidControlError(
-                f'the network has no output {output!r} that is a quaternion; {choices(four)}'
+                f'the network has no output {output!r} that is a quaternion; {choices(rows)}'
+            )
+        if row >= rows[output]:
+            raise CnoidControlError(
+                f'output {output!r} has {rows[output]} quaternions, and no row {row}'
             )
         body = situation.body
         if link and link not in [one.name for one in body.links]:
@@ -50,6 +60,7 @@ class ReferenceOrientation:
         self._situation, self._output = situation, output
         self._link = body.link(link) if link else body.root_link
         self._scalar_last = order == 'xyzw'
+        self._elements = slice(4 * row, 4 * row + 4)
         self._turn = np.eye(3)
 
     def __call__(self) -> np.ndarray:
@@ -64,7 +75,7 @@ class ReferenceOrientation:
         return (actual.T @ self._turn @ reference)[:, :2].ravel()
 
     def _reference(self) -> np.ndarray:
-        values = self._situation.outputs[self._output]
+        values = self._situation.outputs[self._output][self._elements]
         if not values.any():
             # Before the network was asked for the first time.
             return np.eye(3)

@@ -55,6 +55,12 @@ class TermParameters:
     quaternion: str = parameter(
         'xyzw', "order of a term 'orientation:NAME'", choices=ORDERS, read_only=True
     )
+    row: int = parameter(
+        0,
+        "which quaternion of a term 'orientation:NAME', where the output has several",
+        minimum=0,
+        read_only=True,
+    )
 
 
 @dataclass
@@ -225,7 +231,7 @@ def make_term(name: str, situation: Situation, given: TermParameters) -> Read:
     if kind == 'output' and colon:
         return _output(situation, rest)
     if kind == 'orientation' and colon:
-        return ReferenceOrientation(situation, rest, given.link, given.quaternion)
+        return ReferenceOrientation(situation, rest, given.link, given.quaternion, given.row)
     if colon:
         return _function(situation, source)
     raise CnoidControlError(f'unknown term {source!r}; {choices(SOURCES)}')

@@ -85,7 +85,7 @@ def tracker(path: Path, order: tuple[int, ...] = (0, 1, 2, 3)) -> Path:
     return path
 
 
-def options(path: Path, **term: str) -> dict[str, Any]:
+def options(path: Path, **term: Any) -> dict[str, Any]:
     """Options of a policy that is told the orientation alone."""
     return {
         'file': str(path),
@@ -127,6 +127,8 @@ def test_wrong_outputs_and_links_are_named(tmp_path: Path) -> None:
     path = tracker(tmp_path / 'tracker.onnx')
     with pytest.raises(CnoidControlError, match="unknown link 'torso'"):
         make(options(path, link='torso'))
+    with pytest.raises(CnoidControlError, match=r"'reference' has 1 quaternions, and no row 1"):
+        make(options(path, row=1))
     wrong = options(path)
     wrong['terms']['turned']['source'] = 'orientation:actions'
     with pytest.raises(

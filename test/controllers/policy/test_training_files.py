@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -415,3 +416,113 @@ def test_the_file_beside_it_completes_the_metadata_of_the_network(tmp_path: Path
     assert both.observations[2] == 'legs'
     assert both.terms['legs'].joints == TRAINED[8:]
     assert both.origin == 'env.yaml and mjlab metadata'
+
+
+# --- the configuration in holosoma's files ------------------------------------------------------
+
+EXPERIMENT = {
+    'simulator': {'config': {'sim': {'fps': 200, 'control_decimation': 4}}},
+    'robot': {
+        'dof_names': ['hip', 'knee'],
+        'dof_effort_limit_list': [80.0, 30.0],
+        'init_state': {'default_joint_angles': {'knee': 0.7, 'hip': -0.3}},
+        'control': {'action_scale': 0.25, 'action_scales_by_effort_limit_over_p_gain': True},
+    },
+    'action': {
+        'terms': {
+            'joint_control': {
+                'func': 'holosoma.managers.action.terms.joint_control:JointPositionActionTerm',
+                'scale': 1.0,
+                'clip': None,
+            }
+        }
+    },
+    'observation': {
+        'groups': {
+            'actor_obs': {
+                'history_length': 1,
+                'terms': {
+                    'motion_command': {'func': 'x:motion_command', 'scale': 1.0, 'clip': None},
+                    'motion_ref_ori_b': {'func': 'x:motion_ref_ori_b', 'scale': 1.0},
+                    'dof_vel': {'func': 'x:dof_vel', 'scale': 0.05, 'clip': [-9.0, 9.0]},
+                    'command_lin_vel': {'func': 'x:command_lin_vel', 'scale': 1.0},
+                    'actions': {'func': 'x:actions', 'scale': 1.0},
+                },
+            }
+        }
+    },
+    'command': {
+        'setup_terms': {
+            'motion_command': {'params': {'motion_config': {'body_name_ref': ['torso_link']}}}
+        }
+    },
+}
+
+
+def holosoma(**changes: object) -> Metadata:
+    """Metadata of a file with a configuration in it."""
+    custom = {
+        'dof_names': '["knee", "hip"]',
+        'kp': '[10.0, 40.0]',
+        'kd': '[1.0, 4.0]',
+        'command_ranges': 'null',
+        'experiment_config': json.dumps({**EXPERIMENT, **changes}),
+    }
+    return read_metadata(custom, None, ['hip', 'knee'])
+
+
+def test_configuration_in_a_file_of_holosoma() -> None:
+    """Posture, period, scales by effort limit and gain, and terms in the order of the alphabet."""
+    found = holosoma()
+    assert found.joints == ['knee', 'hip']
+    assert found.period == 0.02
+    assert found.default == {'knee': 0.7, 'hip': -0.3}
+    assert found.action_scale == {'knee': 0.25 * 30.0 / 10.0, 'hip': 0.25 * 80.0 / 40.0}
+    assert found.observations == [
+        'actions',
+        'command_lin_vel',
+        'dof_vel',
+        'reference_q',
+        'reference_dq',
+        'motion_ref_ori_b',
+    ]
+    terms = found.terms
+    assert [str(terms[name].source) for name in found.observations] == [
+        'last_action',
+        'linear_velocity_command',
+        'joint_velocity',
+        'output:joint_pos',
+        'output:joint_vel',
+        'orientation:ref_quat_xyzw',
+    ]
+    assert terms['dof_vel'].scale == 0.05
+    assert terms['dof_vel'].clip == [-9.0, 9.0]
+    assert (terms['motion_ref_ori_b'].link, terms['motion_ref_ori_b'].quaternion) == (
+        'torso_link',
+        'xyzw',
+    )
+
+
+def test_configurations_of_holosoma_that_are_not_known() -> None:
+    """Another action is refused; of a history nobody knows the order, so that it is asked for."""
+    action = {'terms': {'joint_control': {'func': 'x:Torque'}}}
+    with pytest.raises(CnoidControlError, match='action x:Torque is not known'):
+        holosoma(action=action)
+    group = {**EXPERIMENT['observation']['groups']['actor_obs'], 'history_length': 5}
+    assert holosoma(observation={'groups': {'actor_obs': group}}).observations == []
+
+
+def test_an_anchor_that_is_no_body_is_refused() -> None:
+    """Of a tracking policy of mjlab or whole_body_tracking."""
+    custom = {
+        'joint_names': 'hip,knee',
+        'command_names': 'motion',
+        'observation_names': 'motion_anchor_ori_b',
+        'anchor_body_name': 'torso',
+        'body_names': 'pelvis,foot',
+    }
+    with pytest.raises(CnoidControlError, match=r"'torso' is not in body_names; .*pelvis, foot"):
+        read_metadata(custom, None, ['hip', 'knee'])
+    anchored = read_metadata({**custom, 'body_names': 'pelvis,torso'}, None, ['hip', 'knee'])
+    term = anchored.terms['motion_anchor_ori_b']
+    assert (str(term.source), term.link, term.row) == ('orientation:body_quat_w', 'torso', 1)
