@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         from cnoid_control.ros.check.check import check_system
         from cnoid_control.ros.check.section import section_text
-        from cnoid_control.ros.check.wanted import load_robot_config
+        from cnoid_control.ros.robot_config import load_robot_config
     except ImportError as error:
         raise CnoidControlError(f'check --ros needs ROS 2: {error}') from error
 

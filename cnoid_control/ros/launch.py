@@ -31,6 +31,7 @@ from launch_ros.substitutions import FindPackageShare
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.launch_files import LaunchFiles
 from cnoid_control.ros.node.parameters import NODE_KEYS
+from cnoid_control.ros.robot_config import load_robot_config
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import HeartbeatParameters, RunConfig, find_config, load_config
 from cnoid_control.runtime.defaults import MODEL_SUFFIXES, load_run
@@ -60,7 +61,12 @@ class Bringup:
         self.pacing = given['pacing']
         self.viewer = given['viewer']
         self.file = str(_config_file(given['config'], folder))
-        self.config: RunConfig = load_config(self.file, ignore=NODE_KEYS)
+        # A robot that is up already may describe itself.
+        self.config: RunConfig = (
+            load_robot_config(self.file)
+            if self.hardware == 'real'
+            else load_config(self.file, ignore=NODE_KEYS)
+        )
         use_sim_time = given['use_sim_time']
         if use_sim_time == 'auto':
             use_sim_time = str(self.hardware in SIMULATED).lower()

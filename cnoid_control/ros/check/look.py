@@ -55,7 +55,8 @@ SENSOR_TYPES = tuple(
         if not message.is_large and message.schema.startswith(('sensor_msgs', 'geometry_msgs'))
     )
 )
-# The graph is complete when it has not changed for so long [s]; that is waited for so long [s].
+# The graph is taken for complete when a manager and joint states are in it and it has not changed
+# for so long [s]. Else it is waited for so long [s]: a participant announces itself every 3 s.
 QUIET_TIME, GRAPH_TIMEOUT = 1.0, 5.0
 GRAPH_POLL = 0.1
 # How long an answer is waited for [s].
@@ -111,7 +112,7 @@ class Look:
     # --- the graph ----------------------------------------------------------------------------
 
     def _wait_for_graph(self) -> None:
-        """Wait until somebody was seen, and discovery has brought nothing new for a while."""
+        """Wait until a robot was seen and discovery has brought nothing new for a while."""
         deadline = time.monotonic() + GRAPH_TIMEOUT
         seen: object = None
         since = time.monotonic()
@@ -123,9 +124,13 @@ class Look:
             )
             if present != seen:
                 seen, since = present, now
-            elif self._nodes() and now - since >= QUIET_TIME:
+            elif now - since >= QUIET_TIME and self._sees_a_robot():
                 return
             time.sleep(GRAPH_POLL)
+
+    def _sees_a_robot(self) -> bool:
+        published = self._published_topics().values()
+        return bool(self._manager_names()) and any(JOINT_STATE in types for types in published)
 
     def _nodes(self) -> list[str]:
         pairs = self._node.get_node_names_and_namespaces()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
-from typing import Any
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.channels import CHANNELS, STIFFNESS
@@ -13,34 +11,9 @@ from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.messages.devices import device_streams
 from cnoid_control.ros.check.plan import Wanted
 from cnoid_control.runtime.build import make_controllers
-from cnoid_control.runtime.config import (
-    ROS_KEYS,
-    RunConfig,
-    find_config,
-    merge,
-    parse_config,
-    read_parameter_file,
-)
+from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.controller_host import ControllerHost
-from cnoid_control.runtime.defaults import load_run, make_robot, place_robot
-
-ON_ROBOT = {'hardware.type': 'ros2_control'}
-
-
-def load_robot_config(name: str | Path) -> RunConfig:
-    """Configuration as the control node reads it: without a model where the topic has it.
-
-    Raises:
-        CnoidControlError: there is none of that name, or it is wrong.
-    """
-    try:
-        path = find_config(name)
-    except CnoidControlError:
-        return load_run(name, ON_ROBOT)
-    values: dict[str, Any] = read_parameter_file(path)
-    run = {key: value for key, value in values.items() if key not in ROS_KEYS}
-    run['robot'] = {'model': '', **run.get('robot', {})}
-    return parse_config(merge(run, ON_ROBOT), path.stem, path.resolve().parent)
+from cnoid_control.runtime.defaults import make_robot, place_robot
 
 
 def wanted_by(config: RunConfig, described: Body | None) -> Wanted:

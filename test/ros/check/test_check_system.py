@@ -19,7 +19,7 @@ pytest.importorskip('controller_manager_msgs.msg', reason='interfaces are not bu
 
 from cnoid_control.ros.check.check import check_system
 from cnoid_control.ros.check.section import hardware_section
-from cnoid_control.ros.check.wanted import load_robot_config
+from cnoid_control.ros.robot_config import load_robot_config
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 CONFIG = """
