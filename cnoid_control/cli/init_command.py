@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 from cnoid_control.cli.command import Command
 from cnoid_control.cli.init_templates import (
@@ -48,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='HZ',
         help=f"control rate [Hz]; {RATE:g}, or a multiple of the policy's own, where not given",
     )
+    parser.add_argument(
+        '--gains',
+        action='store_true',
+        help='of a robot: joints have stiffness and damping interfaces besides (MIT mode)',
+    )
     parser.add_argument('--robot', metavar='MODEL', help='of a policy: the robot that it moves')
     parser.add_argument(
         '--deploy',
@@ -70,6 +76,7 @@ def create_robot_folder(
     arguments: Mapping[str, str] | None = None,
     base: str = 'auto',
     rate: float = RATE,
+    gains: bool = False,
 ) -> list[Path]:
     """Write configuration, controller, test, URDF, controller_manager's YAML and launch file.
 
@@ -79,6 +86,7 @@ def create_robot_folder(
         arguments: arguments of a .xacro file by name.
         base: fixed, floating or auto.
         rate: control rate [Hz].
+        gains: whether joints have stiffness and damping interfaces besides.
 
     Returns:
         The files.
@@ -108,10 +116,10 @@ def create_robot_folder(
         f'{name}.py': Template(CONTROLLER).substitute(words | gravity),
         f'test_{name}.py': Template(TEST).substitute(words),
         f'{name}.launch.py': Template(LAUNCH).substitute(words),
-        'controllers.yaml': _controllers(body, rate, name),
     }
-    urdf = _write_urdf(body, folder, name)
+    urdf = _write_urdf(body, folder, name, gains)
     try:
+        files['controllers.yaml'] = _controllers(body, rate, name, urdf)
         return [*write_files(folder, files), urdf]
     except CnoidControlError:
         urdf.unlink(missing_ok=True)
@@ -193,10 +201,15 @@ def _asked(body: Body, name: str) -> Iterator[str]:
     yield from description.warnings
 
 
-def _write_urdf(body: Body, folder: Path, name: str) -> Path:
+def _write_urdf(body: Body, folder: Path, name: str, gains: bool) -> Path:
     from cnoid_control.body.exceptions import ModelError
     from cnoid_control.body.formats.robot_description import robot_description, to_text
-    from cnoid_control.body.formats.ros2_control_tag import add_sensor, add_system, device_name
+    from cnoid_control.body.formats.ros2_control_tag import (
+        add_sensor,
+        add_system,
+        device_name,
+        offer_gains,
+    )
     from cnoid_control.body.formats.urdf_writer import write_urdf
 
     description, path = body.description, folder / f'{name}.urdf'
@@ -204,12 +217,18 @@ def _write_urdf(body: Body, folder: Path, name: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         if not description.urdf:
             write_urdf(description, path)
+            if gains:
+                robot = ElementTree.parse(path).getroot()
+                offer_gains(robot)
+                path.write_text(to_text(robot) + '\n', encoding='utf-8')
             return path
         robot = robot_description(description, folder)
         if robot.find('ros2_control') is None:
             system = add_system(robot, description)
             for index, (link, device) in enumerate(description.devices):
                 add_sensor(system, device_name(device, index), device, link)
+        if gains:
+            offer_gains(robot)
         with path.open('x', encoding='utf-8') as file:
             file.write(to_text(robot) + '\n')
     except (OSError, ModelError) as error:
@@ -217,17 +236,13 @@ def _write_urdf(body: Body, folder: Path, name: str) -> Path:
     return path
 
 
-def _controllers(body: Body, rate: float, name: str) -> str:
-    from xml.etree import ElementTree
-
+def _controllers(body: Body, rate: float, name: str, urdf: Path) -> str:
     from cnoid_control.body.formats.ros2_control_tag import command_interfaces
     from cnoid_control.ros.controllers_file import controllers_text
     from cnoid_control.ros.robot.parameters import Ros2ControlParameters
     from cnoid_control.ros.sim.assembly import make_controllers, served_devices
 
-    interfaces = None
-    if '<ros2_control' in body.description.urdf:
-        interfaces = command_interfaces(ElementTree.fromstring(body.description.urdf))
+    interfaces = command_interfaces(ElementTree.parse(urdf).getroot())
     controllers = make_controllers(
         body, Ros2ControlParameters(), served_devices(body, {}), interfaces=interfaces
     )
@@ -266,7 +281,7 @@ def run(args: argparse.Namespace) -> int:
             )
     given = model_arguments(args.arguments)
     rate = RATE if args.rate is None else args.rate
-    files = create_robot_folder(args.model, folder, given, args.base, rate)
+    files = create_robot_folder(args.model, folder, given, args.base, rate, args.gains)
     for path in files:
         print(f'wrote {path}')
     config = files[0]
@@ -294,6 +309,11 @@ def is_policy(name: str) -> bool:
 
 def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
     from cnoid_control.cli.init_policy import check, create_policy_folder
+
+    if args.gains:
+        raise CnoidControlError(
+            f'--gains is for a robot, and {args.model!r} is a policy: its folder has no URDF'
+        )
     from cnoid_control.runtime.config import parse_value
 
     if not args.robot:

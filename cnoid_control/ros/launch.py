@@ -31,6 +31,7 @@ from launch_ros.substitutions import FindPackageShare
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.launch_files import LaunchFiles
 from cnoid_control.ros.node.parameters import NODE_KEYS
+from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot_config import load_robot_config
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import HeartbeatParameters, RunConfig, find_config, load_config
@@ -41,6 +42,8 @@ PACKAGE = 'cnoid_control'
 HARDWARE = ('mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real')
 # Kinds of hardware whose time is simulated.
 SIMULATED = ('mujoco', 'gazebo', 'mujoco_ros2_control')
+# Kinds of hardware whose plug-in knows positions, velocities and efforts alone.
+WITHOUT_GAINS = ('topic', 'gazebo', 'mujoco_ros2_control')
 # A simulated robot may be slow, but it is never gone for long [s].
 SIMULATED_TIMEOUT = 1.0
 
@@ -82,6 +85,8 @@ class Bringup:
             self.node_changes['scale'] = float(given['scale'])
         if given['dry_run'] == 'true':
             self.node_changes['hardware.ros2_control.dry_run'] = True
+        if given['joint_pid']:
+            self.node_changes['hardware.ros2_control.joint_pid'] = given['joint_pid']
         self.heartbeat = given['heartbeat'] == 'true'
         self.gz_args, self.gazebo_world = given['gz_args'], given['world']
         self.files = LaunchFiles(
@@ -93,6 +98,22 @@ class Bringup:
             given['headless'] == 'true',
             _given_file(given['controllers_file']),
             _given_file(given['description_file']),
+            self._wants_gains(given['joint_pid']),
+        )
+
+    def _wants_gains(self, given: str) -> bool:
+        """Whether joints are to have stiffness and damping interfaces.
+
+        Raises:
+            CnoidControlError: the hardware has none.
+        """
+        options = self.config.hardware.get('ros2_control', Ros2ControlParameters())
+        wanted = given or options.joint_pid
+        if wanted != 'interfaces' or self.hardware not in WITHOUT_GAINS:
+            return wanted == 'interfaces'
+        raise CnoidControlError(
+            f'joint_pid: interfaces: {self.hardware} has no stiffness and damping interfaces; '
+            'auto and effort have PD computed in the node'
         )
 
     def actions(self) -> list[Action]:
@@ -352,6 +373,14 @@ ARGUMENTS = (
         (),
         'URDF with <ros2_control> tags for controller_manager; where empty, it is made of the '
         "robot's model",
+    ),
+    Argument(
+        'joint_pid',
+        '',
+        ('', 'auto', 'interfaces', 'effort'),
+        'joints commanded with gains: by stiffness and damping interfaces, which the description '
+        'and the controllers that are made then have; by efforts, PD being computed in the node; '
+        'or by what there is; as in the configuration where empty',
     ),
     Argument(
         'pacing',

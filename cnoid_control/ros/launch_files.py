@@ -17,6 +17,7 @@ from cnoid_control.body.formats.robot_description import robot_description, to_t
 from cnoid_control.body.formats.ros2_control_tag import (
     command_interfaces,
     complete_sensors,
+    offer_gains,
     set_hardware,
 )
 from cnoid_control.body.formats.urdf import parse_urdf
@@ -50,6 +51,7 @@ class LaunchFiles:
         headless: whether a simulator has no window.
         given_controllers: controller_manager's parameter file of the user; None to make one.
         given_description: URDF with `<ros2_control>` tags of the user; None to make one.
+        with_gains: whether joints of a URDF that is made have stiffness and damping interfaces.
     """
 
     config: RunConfig
@@ -60,6 +62,7 @@ class LaunchFiles:
     headless: bool = False
     given_controllers: Path | None = None
     given_description: Path | None = None
+    with_gains: bool = False
 
     @cached_property
     def body(self) -> Body:
@@ -77,6 +80,8 @@ class LaunchFiles:
             description = parse_urdf(text, str(file), folder=file.parent)
         robot = robot_description(description, self.folder)
         complete_sensors(robot, self.body.description)
+        if self.with_gains and self.given_description is None:
+            offer_gains(robot)
         posture = {joint.joint_name: float(joint.q) for joint in self.body.joints if joint.name}
         set_hardware(robot, self.hardware, self._hardware_parameters(), posture)
         if self.hardware == 'mujoco_ros2_control':

@@ -100,6 +100,25 @@ def test_a_urdf_robot(here: Path, capsys):
     assert main(['run', str(folder / f'{name}.yaml'), '--duration', '0.1']) == 0
 
 
+@pytest.mark.parametrize('model', ['arm.urdf', 'stick.xml'])
+def test_gains_are_offered_by_option(here: Path, capsys, model: str):
+    """Interfaces and controllers for stiffness and damping are there where they are wanted."""
+    if model.endswith('.xml'):
+        pytest.importorskip('mujoco', reason='needs MuJoCo')
+        (here / model).write_text(MJCF)
+    for words, folder, offered in (([], 'plain', False), (['--gains'], 'mit', True)):
+        assert main(['init', model, folder, *words]) == 0
+        manager = yaml.safe_load((here / folder / 'controllers.yaml').read_text())
+        names = set(manager['/**/controller_manager']['ros__parameters'])
+        assert ({'stiffness_controller', 'damping_controller'} <= names) == offered
+        assert 'position_controller' in names
+        text = (here / folder / f'{folder}.urdf').read_text()
+        assert ('<command_interface name="stiffness"' in text) == offered
+        load_body(here / folder / f'{folder}.urdf')
+    assert main(['init', 'trotter_walk', '--robot', 'trotter', '--gains']) == 1
+    assert '--gains is for a robot' in capsys.readouterr().err
+
+
 def test_files_are_clean(here: Path):
     """They pass the package's own linter, with a fixed base and with a floating one."""
     for model in ('arm.urdf', 'sr1.urdf'):

@@ -239,6 +239,27 @@ def test_another_robot_has_others(root):
         assert content[f'/**/{name}']['ros__parameters']['joints'] == joints
 
 
+def test_gains_are_offered_by_option(root):
+    """The description has the interfaces, the controllers are loaded, and the node insists."""
+    _, loaded, content = spawned(
+        root, name='robot', config='pd', hardware='mock', joint_pid='interfaces'
+    )
+    assert set(loaded) >= {'stiffness_controller', 'damping_controller'}
+    stiffness = content['/**/stiffness_controller']['ros__parameters']
+    assert stiffness['interface_name'] == 'stiffness'
+    assert len(stiffness['joints']) == 7
+    nodes, context = every_node(
+        root, name='robot', config='pd', hardware='mock', joint_pid='interfaces'
+    )
+    by_name = {node.node_executable: node for node in nodes}
+    text = parameters(by_name['robot_state_publisher'], context)['robot_description']
+    assert text.count('<command_interface name="damping"') == 7
+    given = parameters(by_name['cnoid_control'], context)
+    assert given['hardware.ros2_control.joint_pid'] == 'interfaces'
+    with pytest.raises(CnoidControlError, match='gazebo has no stiffness and damping'):
+        started(root, hardware='gazebo', joint_pid='interfaces')
+
+
 def test_behind_topics_only_joint_states_are_broadcast(root):
     """The MuJoCo node publishes the sensors itself."""
     assert spawned(root, hardware='topic')[0] == ['joint_state_broadcaster']

@@ -34,6 +34,7 @@ HARDWARE: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 COMMANDS = ('effort', 'position', 'velocity')
+GAIN_COMMANDS = ('stiffness', 'damping')
 ORIENTATION = [f'orientation.{axis}' for axis in 'xyzw']
 VELOCITY = [f'angular_velocity.{axis}' for axis in 'xyz']
 ACCELERATION = [f'linear_acceleration.{axis}' for axis in 'xyz']
@@ -86,6 +87,21 @@ def add_system(robot: Element, description: BodyDescription) -> Element:
                 value = repr(float(link.q_initial))
                 sub(state, 'param', name='initial_value').text = value
     return system
+
+
+def offer_gains(robot: Element) -> None:
+    """Have the tags declare what a joint commanded with gains needs (JOINT_PID, MIT mode).
+
+    Joints that have a velocity interface alone, as tracks and wheels, are left as they are.
+    """
+    for joint in robot.iterfind('ros2_control/joint'):
+        known = [interface.get('name') for interface in joint.findall('command_interface')]
+        if not {'effort', 'position'} & set(known):
+            continue
+        for name in (*COMMANDS, *GAIN_COMMANDS):
+            if name not in known:
+                joint.insert(len(known), Element('command_interface', name=name))
+                known.append(name)
 
 
 def add_sensor(

@@ -10,7 +10,8 @@ from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.body import StateFlag
 from cnoid_control.parameters import ParameterError
-from cnoid_control.ros.exceptions import RobotError
+from cnoid_control.ros.exceptions import MissingInterfaces, RobotError
+from cnoid_control.ros.message_types import joint_command_type
 from cnoid_control.ros.robot.computed_pid import FADE_TIME, ComputedPid
 from cnoid_control.runtime.safety.joint_limits import model_limits
 
@@ -169,3 +170,25 @@ def test_computed_pid_integrates_and_fades():
     pid.use(np.array([True, False]))
     pid.update(0.0)
     assert pid.efforts[0] == pytest.approx(1.0)
+
+
+def test_joint_command_messages_are_used_or_named(rig):
+    """Each command controller may take them; where they are not installed, that is said."""
+    commands = {name: {**one, 'type': 'joint_command'} for name, one in FIVE.items()}
+    hardware = rig.hardware(commands=commands)
+    request = effort_request(hardware.body, mode=PID)
+    try:
+        kind = joint_command_type()
+    except MissingInterfaces:
+        with pytest.raises(MissingInterfaces, match='control_msgs/msg/JointCommand'):
+            rig.open(hardware, request)
+        return
+    rig.open(hardware, request)
+    messages = rig.listen(kind, 'stiffness_controller/commands')
+    rig.wait(lambda: hardware.command_publishers[-1].reader_count)
+    command(hardware.body, kp=[30.0, 20.0])
+    hardware.write()
+    rig.wait(lambda: messages)
+    assert messages[-1].interface_name == 'stiffness'
+    assert list(messages[-1].joint_names) == ['shoulder', 'elbow']
+    assert list(messages[-1].values) == [30.0, 20.0]
