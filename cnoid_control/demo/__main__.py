@@ -11,7 +11,7 @@ from pathlib import Path
 import cnoid_control.demo
 from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, Process
 from cnoid_control.demo.report import FORCE_SENSORS, measure, print_table, save_pictures
-from cnoid_control.demo.watching import watch
+from cnoid_control.demo.watching import Progress, watch
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import make_robot
@@ -54,7 +54,9 @@ def run(duration: float, out: Path) -> None:
         watch(observer, 0.0, (simulator,))
         node = Process(NODE, domain, logs / 'node.log', *NODE_PARAMETERS)
         closing.callback(node.stop)
-        wall_time = watch(observer, duration, (simulator, node))
+        progress = Progress(duration)
+        wall_time = watch(observer, duration, (simulator, node), progress)
+        progress.end()
     found = measure(body, observer.samples, observer.latencies, wall_time)
     print_table(found, config.parameters.rate)
     save_pictures(out, body, observer.samples)

@@ -1,4 +1,4 @@
-"""Following a robot in other processes, with a line of progress."""
+"""Following a robot, with a line of progress."""
 
 from __future__ import annotations
 
@@ -13,22 +13,50 @@ if TYPE_CHECKING:
 
 # Longest time without any progress [s], and between two looks at the robot [s].
 PATIENCE, PAUSE = 180.0, 0.05
+# Lines of progress where there is no terminal.
+LINES = 5
+
+
+class Progress:
+    """How far a run has come: a bar in a terminal, else a few lines."""
+
+    def __init__(self, total: float) -> None:
+        """Begin; `total` is the simulated time at the end [s]."""
+        self._total = total
+        self._lines = 0
+
+    def show(self, now: float) -> None:
+        """Show a simulated time [s]."""
+        if now <= 0.0 or self._total <= 0.0:
+            return
+        share = min(now / self._total, 1.0)
+        text = f'{now:5.2f} s of {self._total:g} s'
+        if sys.stdout.isatty():
+            print(f'\r  {bar(share)}  {text}', end='', flush=True)
+        elif int(share * LINES) > self._lines:
+            self._lines = int(share * LINES)
+            print(f'  {text}', flush=True)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if sys.stdout.isatty():
+            print()
 
 
 def watch(
     observer: RobotObserver,
     until: float,
     processes: tuple[Process, ...],
-    total: float = 0.0,
+    progress: Progress | None = None,
     pause: float = PAUSE,
 ) -> float:
-    """Follow the run with a line of progress.
+    """Follow the run.
 
     Args:
         observer: sees the robot.
         until: simulated time to wait for [s].
         processes: must all be alive.
-        total: simulated time at the end of all [s]; `until` where 0.
+        progress: is told how far it has come.
         pause: time between two looks [s].
 
     Returns:
@@ -38,8 +66,7 @@ def watch(
         DemoFailed: a process has ended, or nothing happens any more.
     """
     begin = changed = time.monotonic()
-    last = shown = observer.samples[-1].time if observer.samples else 0.0
-    total = total or until
+    last = observer.samples[-1].time if observer.samples else 0.0
     while True:
         sample = observer.look(pause)
         now = time.monotonic()
@@ -51,17 +78,11 @@ def watch(
         elif now - changed > PATIENCE:
             tails = '\n'.join(f'{process.module}:\n{process.tail()}' for process in processes)
             raise DemoFailed(f'nothing has happened for {PATIENCE:.0f} s\n{tails}')
-        if sys.stdout.isatty() and last:
-            print(f'\r  {bar(last / total)}  {last:5.2f} s of {total:g} s', end='', flush=True)
-        elif total and last >= shown + total / 5 - 1e-6:
-            shown = last
-            print(f'  {last:5.2f} s of {total:g} s', flush=True)
+        if progress is not None:
+            progress.show(last)
         if sample is not None and last >= until:
-            break
+            return now - begin
         time.sleep(pause)
-    if sys.stdout.isatty() and last and until >= total:
-        print()
-    return now - begin
 
 
 def bar(fraction: float, width: int = 40) -> str:

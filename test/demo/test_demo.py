@@ -10,7 +10,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
 
 from cnoid_control.demo.process import SIMULATOR, DemoFailed, Process
-from cnoid_control.demo.watching import bar
+from cnoid_control.demo.watching import LINES, Progress, bar
 
 
 def test_sr1_stands_with_the_node_in_the_loop(tmp_path):
@@ -49,3 +49,13 @@ def test_the_bar_fills():
     assert bar(0.0, 4) == '░░░░'
     assert bar(0.5, 4) == '██░░'
     assert bar(1.3, 4) == '████'
+
+
+def test_progress_without_a_terminal_is_a_few_lines(capsys):
+    """However often it is told, and none before anything has happened."""
+    progress = Progress(10.0)
+    for tick in range(1001):
+        progress.show(0.01 * tick)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == LINES
+    assert lines[-1].strip() == '10.00 s of 10 s'

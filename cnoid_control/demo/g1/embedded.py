@@ -11,6 +11,7 @@ import numpy as np
 from cnoid_control.demo.g1 import story
 from cnoid_control.demo.g1.track import FALLEN, Row, Track, dance_row, limit_row, speed_row
 from cnoid_control.demo.robot_sample import Sample
+from cnoid_control.demo.watching import Progress
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.simulation import Simulation
 
@@ -45,6 +46,8 @@ class EmbeddedStory:
         config = parse_config(story.configuration(dance_steps), 'g1_demo')
         self._simulation = Simulation(config, os=io.StringIO())
         self._dance_time = dance_steps * story.PERIOD
+        total = story.DANCE_BEGINS + self._dance_time + story.STAND_AGAIN + story.WALK_AGAIN
+        self._progress = Progress(total)
         self._samples: list[Sample] = []
         self._errors: list[float] = []
 
@@ -64,6 +67,7 @@ class EmbeddedStory:
             ended = self._until('walk_ppo')
             self._go_on(ended + story.STAND_AGAIN + story.WALK_AGAIN)
             factor = simulation.time / (time.monotonic() - begin)
+        self._progress.end()
         track = Track(self._samples)
         rows = self._rows(track, ended, (swapped, usual))
         rows.append(Row('real-time factor', f'{factor:.1f}', '', True))
@@ -78,7 +82,7 @@ class EmbeddedStory:
             speed_row('walks (PPO)', track.forward(walk + 1.0, push), story.SPEED),
             limit_row('pushed, 50 N: leans', track.tilt(push, push + 2.0), 15.0, '°'),
             speed_row('goes on', track.forward(push + 1.5, swap), story.SPEED),
-            limit_row('swap to SAC: a target steps by', swapped, LARGEST_JUMP * usual, 'rad', 2),
+            limit_row('swap to SAC: steps by', swapped, LARGEST_JUMP * usual, 'rad', 2),
             speed_row('walks (SAC)', track.forward(swap + 1.0, stop), story.SPEED),
             limit_row(
                 'stops: moves by', track.drift(stop + 1.0, story.DANCE_BEGINS), 0.15, 'm', 2
@@ -86,7 +90,7 @@ class EmbeddedStory:
             limit_row('dances: joints err by', float(np.mean(self._errors)), 0.2, 'rad', 3),
             dance_row(ended - story.DANCE_BEGINS, self._dance_time),
             speed_row('walks again (PPO)', track.forward(last - 3.0, last), story.SPEED),
-            limit_row('largest tilt on its feet', track.tilt(0.0, last), FALLEN, '°'),
+            limit_row('largest tilt', track.tilt(0.0, last), FALLEN, '°'),
         ]
 
     def _go_on(self, until: float, dances: bool = False) -> None:
@@ -95,6 +99,7 @@ class EmbeddedStory:
         while simulation.time < until - 0.5 * simulation.time_step:
             simulation.run(EVERY * simulation.time_step)
             self._keep()
+            self._progress.show(simulation.time)
             if dances:
                 controller = simulation.controller
                 reference = controller.situation.outputs['joint_pos']

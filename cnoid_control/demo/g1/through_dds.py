@@ -18,7 +18,7 @@ from cnoid_control.demo.g1.operator import Operator
 from cnoid_control.demo.g1.track import FALLEN, Row, Track, dance_row, limit_row, speed_row
 from cnoid_control.demo.process import MONITOR, NODE, SIMULATOR, DemoFailed, Process
 from cnoid_control.demo.robot_observer import RobotObserver
-from cnoid_control.demo.watching import watch
+from cnoid_control.demo.watching import Progress, watch
 from cnoid_control.ros.transport import reserved_domain
 
 # The robot waits for each command, so that a slow machine gives the same result as a fast one.
@@ -120,10 +120,11 @@ class DdsStory:
         self, observer: RobotObserver, operator: Operator, processes: tuple[Process, ...]
     ) -> DdsRun:
         simulator, monitor, node = processes
+        progress = Progress(self._total)
 
         def follow(until: float) -> float:
             """Watch until a time; the time that was reached [s]."""
-            watch(observer, until, processes, self._total, PAUSE)
+            watch(observer, until, processes, progress, PAUSE)
             return observer.samples[-1].time
 
         begin = time.monotonic()
@@ -141,12 +142,13 @@ class DdsStory:
         killed = follow(ended + story.STAND_AGAIN + story.WALK_AGAIN)
         factor = killed / (time.monotonic() - begin)
         node.kill()
-        watch(observer, killed + AFTERWARDS, (simulator, monitor), self._total, PAUSE)
+        watch(observer, killed + AFTERWARDS, (simulator, monitor), progress, PAUSE)
+        progress.end()
         track = Track(list(observer.samples))
         said = monitor.log.read_text(errors='replace')
         rows = self._rows(track, (pushed, swapped, began, ended, killed), said)
         latency = 1e3 * float(np.median(observer.latencies or [np.nan]))
-        rows.append(Row('latency of the node, median', f'{latency:.2f} ms', '', True))
+        rows.append(Row('latency, median', f'{latency:.2f} ms', '', True))
         rows.append(Row('real-time factor', f'{factor:.2f}', '', True))
         return DdsRun(track, rows, (began, ended), killed)
 
@@ -167,13 +169,13 @@ class DdsStory:
             limit_row('stops: moves by', track.drift(stop + 1.0, began), 0.15, 'm', 2),
             dance_row(ended - began, self._dance_time),
             speed_row('walks again (PPO)', track.forward(killed - 3.0, killed), story.SPEED),
-            limit_row('largest tilt on its feet', track.tilt(0.0, killed), FALLEN, '°'),
+            limit_row('largest tilt', track.tilt(0.0, killed), FALLEN, '°'),
             Row(
-                'node killed: stopped after',
+                'node killed: stopped in',
                 f'{silence:.0f} ms',
                 f'{1e3 * SILENCE:.0f} to {1e3 * LATEST:.0f} ms',
                 1e3 * SILENCE <= silence <= 1e3 * LATEST,
             ),
-            Row('  controllers deactivated', str(stopped), 'some', stopped > 0),
-            Row('  pelvis at last, at a height of', f'{heights[-1]:.2f} m', '', True),
+            Row('  deactivates controllers', str(stopped), 'some', stopped > 0),
+            Row('  height at last', f'{heights[-1]:.2f} m', '', True),
         ]

@@ -95,4 +95,4 @@ def limit_row(what: str, seen: float, limit: float, unit: str, digits: int = 1) 
 def dance_row(seen: float, wanted: float) -> Row:
     """A line about a dance that was to last so long [s], until its successor takes over."""
     ok = abs(seen - wanted) < 1.0
-    return Row('dances, then another takes over', f'{seen:.1f} of {wanted:.1f} s', '± 1 s', ok)
+    return Row('dances, is succeeded', f'{seen:.1f} of {wanted:.1f} s', '± 1 s', ok)
