@@ -578,6 +578,19 @@ def test_who_ends_well_is_not_waited_for_any_longer() -> None:
     loop.close()
 
 
+def test_who_hangs_in_no_controller_is_not_waited_for_for_ever() -> None:
+    """Nobody can take the robot from a driver that does not return: the wait ends all the same."""
+    release = threading.Event()
+    loop = make_loop(Scripted())
+    thread = LoopThread(loop, release.wait)
+    thread.start(paced=True)
+    assert not thread.stop(timeout=0.02)
+    assert thread.is_running
+    release.set()
+    assert thread.join(20.0)
+    loop.close()
+
+
 def test_the_reason_is_in_the_message() -> None:
     """Whoever asks something of a robot that is held is told why it is."""
     assert str(InSafeState('the button')) == 'the robot is in the safe state: the button'
