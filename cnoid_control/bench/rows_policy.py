@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cnoid_control.bench.row import BenchRow, Work
 from cnoid_control.body import load_body
+
+if TYPE_CHECKING:
+    from cnoid_control.controllers.policy import PolicyController
 
 SR1 = 'package://cnoid_control/urdf/sr1.urdf'
 # Widths of a network as walking policies have them.
@@ -50,10 +54,12 @@ def write_network(path: Path, inputs: int, outputs: int) -> None:
 
 
 @contextmanager
-def inference() -> Iterator[tuple[Work, Work]]:
-    """SR1: 100 observations, 29 actions, and PD control; and the network by itself."""
-    import onnxruntime
+def sr1_policy(time_step: float) -> Iterator[PolicyController]:
+    """SR1 with a policy of 100 observations, 29 actions and 50 Hz, and PD control.
 
+    Args:
+        time_step: period of the ticks [s].
+    """
     from cnoid_control.controllers.policy import PolicyController, PolicyParameters
     from cnoid_control.parameters import parse_parameters
     from cnoid_control.plugin import ControllerIO
@@ -82,17 +88,49 @@ def inference() -> Iterator[tuple[Work, Work]]:
         }
         given = parse_parameters(PolicyParameters, values, 'policy')
         controller = PolicyController()
-        assert controller.initialize(ControllerIO('policy', body, 0.02, values, given))
+        assert controller.initialize(ControllerIO('policy', body, time_step, values, given))
+        yield controller
+
+
+@contextmanager
+def inference() -> Iterator[tuple[Work, Work]]:
+    """A tick in which the policy infers; and the network by itself."""
+    import onnxruntime
+
+    with sr1_policy(0.02) as controller:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(str(file), options)
-        feed = {'obs': np.zeros((1, 100), dtype=np.float32)}
+        session = onnxruntime.InferenceSession(str(controller.network.file), options)
+        feed = {'obs': controller.observation.vector.astype(np.float32)[np.newaxis]}
 
         def ours() -> None:
             controller.control()
 
         def alone() -> None:
             session.run(['action'], feed)
+
+        yield ours, alone
+
+
+@contextmanager
+def between() -> Iterator[tuple[Work, Work]]:
+    """A tick in which the policy does not infer; and one of PD control of the same robot."""
+    from cnoid_control.controllers.pd import PDController, PDParameters
+    from cnoid_control.parameters import parse_parameters
+    from cnoid_control.plugin import ControllerIO
+
+    # So many ticks between two inferences that none is in what is measured.
+    with sr1_policy(0.02 / 10**6) as controller:
+        controller.control()
+        given = parse_parameters(PDParameters, {}, 'pd')
+        pd = PDController()
+        assert pd.initialize(ControllerIO('pd', load_body(SR1), 0.001, {}, given))
+
+        def ours() -> None:
+            controller.control()
+
+        def alone() -> None:
+            pd.control()
 
         yield ours, alone
 
@@ -108,6 +146,16 @@ ROWS = (
             comparison='<=',
             goal=1.3,
             calls=300,
+        ),
+        BenchRow(
+            name='policy_between',
+            subject='tick of that policy in which it does not infer',
+            reference='tick of the controller pd, the same robot',
+            make=between,
+            kind='time',
+            comparison='<=',
+            goal=1.0,
+            calls=3000,
         ),
     )
     if importlib.util.find_spec('onnxruntime') and importlib.util.find_spec('onnx')

@@ -621,6 +621,14 @@ class Body:
         motion = get(self.model, self.data, joint, placement, WORLD_ALIGNED)
         return read_only(motion.angular if row else motion.linear)
 
+    @property
+    def root_axes(self) -> np.ndarray:
+        """Axes of the root in the world, shape (3, 3): `root_link.R` for who is in a hurry.
+
+        It is not to be written to, and another array later.
+        """
+        return self._root_R
+
     def set_root_axes(self, R: np.ndarray) -> None:
         """Take the root's axes from an array of a simulator, which may change it later.
 

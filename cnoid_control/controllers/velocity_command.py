@@ -69,6 +69,10 @@ class VelocityParameters:
     )
 
 
+STILL = np.zeros(3)
+STILL.flags.writeable = False
+
+
 class VelocityCommand:
     """The velocity that a robot is asked for.
 
@@ -105,6 +109,7 @@ class VelocityCommand:
             ParameterError: an option cannot be used.
         """
         self.velocity = np.zeros(3)
+        self._is_moving = False
         self.sticks = [0.0, 0.0, 0.0]
         self.by_sticks = True
         self.clamped = 0
@@ -179,13 +184,17 @@ class VelocityCommand:
             self._valid_until = time + self._timeout
         wanted = self._wanted(time)
         # Standing still is always allowed.
-        if wanted.any():
+        if wanted is STILL:
+            if not self._is_moving:
+                return self.velocity
+        elif wanted.any():
             within = np.minimum(np.maximum(wanted, self._lower), self._upper)
             self.clamped += bool((within != wanted).any())
             wanted = within
         change = self._acceleration * period
         lowest, highest = self.velocity - change, self.velocity + change
         self.velocity = np.minimum(np.maximum(wanted, lowest), highest)
+        self._is_moving = bool(self.velocity.any())
         return self.velocity
 
     def _wanted(self, time: float) -> np.ndarray:
@@ -197,11 +206,13 @@ class VelocityCommand:
             return self._twist
         if by_script:
             begun = [velocity for start, velocity in self._steps if start <= time + 1e-9]
-            return begun[-1] if begun else np.zeros(3)
+            return begun[-1] if begun else STILL
         joystick, button = self.joystick, self._enable_button
         # What a script pushes nobody has to hold.
         if not joystick.has_come or button < 0 or joystick.is_down(button):
             self.sticks = [joystick.axis(i) for i in self._axes]
+        if not any(self.sticks):
+            return STILL
         return sticks_to_velocity(self.sticks, self._back, self._ahead)
 
 

@@ -74,7 +74,8 @@ class HardwareBase:
             io: inputs of the controller.
             imu: device that is the base; the root link where empty.
         """
-        self._io, self._root = io, io.body.root_link
+        self._io, self._body, self._root = io, io.body, io.body.root_link
+        self._v, self._w = io.body.root_motion
         self._imu = find_imu(io, imu) if imu else None
 
     def enable(self, what: str) -> None:
@@ -100,7 +101,7 @@ class HardwareBase:
         """Axes in the world, shape (3, 3)."""
         imu = self._imu
         if imu is None or imu.link is None:
-            return self._root.R
+            return self._body.root_axes
         return imu.link.R @ imu.R_local
 
     def root_rotation(self) -> np.ndarray:
@@ -115,7 +116,7 @@ class HardwareBase:
         """Velocity of its origin in its own axes [m/s]."""
         imu = self._imu
         if imu is None or imu.link is None:
-            return self._root.v @ self._root.R
+            return self._v.dot(self._body.root_axes)
         link = imu.link
         velocity = link.v + np.cross(link.w, link.R @ imu.p_local)
         return velocity @ self.rotation()
@@ -124,7 +125,7 @@ class HardwareBase:
         """Angular velocity in its own axes [rad/s]."""
         if self._imu is not None:
             return self._imu.w
-        return self._root.w @ self._root.R
+        return self._w.dot(self._body.root_axes)
 
     def height(self) -> np.ndarray:
         """Height of the root above z = 0 [m], shape (1,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,7 @@ class PolicyController(SimpleController):
             posture = self._by_name('posture', posture)
         self.default = posture_of(body, 'posture', posture, own)
         self._ticks = self._ticks_of(given.period or self.known.period)
+        self._approach_ticks = round(given.approach_time / io.time_step)
         self._enable(given)
         self.base: Base = (
             EstimatedBase(io, given.estimator, given.imu)
@@ -438,6 +440,7 @@ class PolicyController(SimpleController):
         self._command.use(given.velocity)
         self._scales, self._offsets, self._clip = scales, offsets, clip
         self._largest = given.action.largest
+        self._is_bounded = bool(np.isfinite(lowest).any() or np.isfinite(highest).any())
         self._kp, self._kd = gains
         self._lowest, self._highest = lowest, highest
         if self._mode == StateFlag.JOINT_PID:
@@ -538,8 +541,9 @@ class PolicyController(SimpleController):
         self.observation.reset()
         self.base.reset()
         self._gait.reset()
-        self.action = np.zeros(self.joints.size)
-        self._situation.action = self.action
+        self.action = self._situation.action = np.zeros(self.joints.size)
+        self._command_values = np.zeros(self.joints.size)
+        self._effort, self._damping = np.zeros((2, self.body.num_joints))
         self._situation.time_step = 0
         self._read_reference()
         self._tick = 0
@@ -560,10 +564,6 @@ class PolicyController(SimpleController):
             other.reset()
         self._situation.outputs = self.network(**values)
         self.network.reset()
-
-    @property
-    def _approach_ticks(self) -> int:
-        return round(self.io.parameters.approach_time / self.io.time_step)
 
     def control(self) -> bool:
         """Infer where the policy's period begins; follow the target."""
@@ -619,40 +619,52 @@ class PolicyController(SimpleController):
         Raises:
             CnoidControlError: an observation is not finite, or an action is nonsense.
         """
-        situation = self._situation
-        period = self._ticks * self.io.time_step
-        values = self.observe(time, self._command.read(time, period))
+        situation, network = self._situation, self.network
+        values = self.observe(time, self._command.read(time, self.period))
         for name, value in values.items():
-            # A network may well make a number of it, and a command.
-            if not np.isfinite(value).all():
+            # A network may well make a number of it, and a command. The square is quick to find,
+            # and finite but for values that are far beyond every range.
+            if not math.isfinite(value.dot(value)) and not np.isfinite(value).all():
                 observation = self._others.get(name, self.observation)
                 listed = ', '.join(observation.bad_terms())
                 raise CnoidControlError(f'the observation is not finite: {listed}')
-        outputs = self.network(**values)
-        action = outputs[self._output]
-        if not np.isfinite(action).all():
-            names = [self._names[i] for i in np.flatnonzero(~np.isfinite(action))]
-            raise CnoidControlError(f'the action of {", ".join(names)} is not finite')
-        if np.abs(action).max() > self._largest:
-            i = int(np.abs(action).argmax())
-            raise CnoidControlError(
-                f'the action of {self._names[i]} is {action[i]:g}: no network that fits its '
-                f'observation says more than {self._largest:g} (action.largest)'
-            )
+            network.feed[name][:] = value
+        network.infer()
+        action, said = self.action, network.results[self._output]
+        # What is within the radius is within the bounds, and finite.
+        if not said.dot(said) <= self._largest**2:
+            self._demand_sense(said)
+        action[:] = said
         if self._clip:
-            action = np.clip(action, self._clip[0], self._clip[1])
-        situation.outputs = outputs
-        situation.action = self.action = action
+            np.maximum(action, self._clip[0], out=action)
+            np.minimum(action, self._clip[1], out=action)
+        situation.outputs = network.results
         situation.time_step += 1
-        command = np.clip(self._offsets + self._scales * action, self._lowest, self._highest)
+        command = np.multiply(self._scales, action, self._command_values)
+        command += self._offsets
+        if self._is_bounded:
+            np.maximum(command, self._lowest, out=command)
+            np.minimum(command, self._highest, out=command)
         if self._kind == 'position':
             self.q_target[self.joints] = command
         elif self._kind == 'position_residual':
             self.q_target[self.joints] = self.body.q[self.joints] + command
         else:
-            self._direct = command
+            self._direct = command.copy()
         self.io.log('policy_action', action)
         self.io.log('policy_command', situation.command)
+
+    def _demand_sense(self, action: np.ndarray) -> None:
+        """Raise CnoidControlError where an action is not finite, or larger than any can be."""
+        if not np.isfinite(action).all():
+            names = [self._names[i] for i in np.flatnonzero(~np.isfinite(action))]
+            raise CnoidControlError(f'the action of {", ".join(names)} is not finite')
+        i = int(np.abs(action).argmax())
+        if abs(action[i]) > self._largest:
+            raise CnoidControlError(
+                f'the action of {self._names[i]} is {action[i]:g}: no network that fits its '
+                f'observation says more than {self._largest:g} (action.largest)'
+            )
 
     def _hold(self, velocity: np.ndarray) -> None:
         """Go to the posture before a policy of velocities or efforts begins.
@@ -676,7 +688,10 @@ class PolicyController(SimpleController):
         elif self._kind == 'effort':
             body.u[self.joints] = self._direct
         elif self._follows:
-            body.u[:] = self._kp * (self.q_target - body.q) - self._kd * body.dq
+            effort = np.subtract(self.q_target, body.q, self._effort)
+            effort *= self._kp
+            effort -= np.multiply(self._kd, body.dq, self._damping)
+            body.u[:] = effort
         elif self._mode == StateFlag.JOINT_PID:
             body.dq_target[:] = 0.0
             body.u[:] = 0.0

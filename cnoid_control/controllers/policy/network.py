@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ from cnoid_control.exceptions import CnoidControlError, choices, describe
 
 
 class Network:
-    """Inputs and outputs by name; every output but those asked for as state is returned.
+    """Inputs and outputs by name, in arrays that the network reads and writes in place.
+
+    Write to `feed`, call `infer`, read `results`; or call it with all inputs.
 
     Attributes:
         file: the ONNX file.
@@ -19,6 +23,8 @@ class Network:
         outputs: number of values of each output, by name, in the file's order.
         metadata: what the exporter has written beside the network.
         state: outputs that become inputs of the next call, by the input's name.
+        feed: the inputs of the next call by name, flat.
+        results: the outputs of the last call by name, flat; the next call overwrites them.
     """
 
     def __init__(self, file: Path) -> None:
@@ -54,10 +60,44 @@ class Network:
         self.outputs = {one.name: _size(_shape(one.shape)) for one in self._session.get_outputs()}
         self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
         self.state: dict[str, str] = {}
-        self._names = list(self.outputs)
-        self._feed = {
+        self._tensors = {
             name: np.zeros(shape, dtype=self._types[name]) for name, shape in self._shapes.items()
         }
+        self.feed = {name: tensor.reshape(-1) for name, tensor in self._tensors.items()}
+        self.results = {name: np.zeros(size) for name, size in self.outputs.items()}
+        self._run = self._bind() or self._run_unbound
+
+    def _bind(self) -> Callable[[], None] | None:
+        """What runs the network on arrays that stay where they are; None where that cannot be.
+
+        It runs once: what is slow the first time is not left to the first tick.
+        """
+        binding = self._session.io_binding()
+        results: dict[str, np.ndarray] = {}
+        for name, tensor in self._tensors.items():
+            binding.bind_input(name, 'cpu', 0, tensor.dtype, tensor.shape, tensor.ctypes.data)
+        for output in self._session.get_outputs():
+            kind = NUMPY_TYPES.get(output.type)
+            if kind is None:
+                return None
+            tensor = np.zeros(_shape(output.shape), dtype=kind)
+            binding.bind_output(
+                output.name, 'cpu', 0, tensor.dtype, tensor.shape, tensor.ctypes.data
+            )
+            results[output.name] = tensor.reshape(-1)
+        run = partial(self._session.run_with_iobinding, binding)
+        try:
+            run()
+        except Exception:
+            # Sizes that the file leaves open may be others: the arrays must be made anew.
+            return None
+        self.results = results
+        return run
+
+    def _run_unbound(self) -> None:
+        names = list(self.outputs)
+        for name, one in zip(names, self._session.run(names, self._tensors), strict=True):
+            self.results[name] = np.asarray(one, dtype=float).reshape(-1)
 
     def carry(self, input_name: str, output_name: str) -> None:
         """Have an output of each call be an input of the next one, as recurrent networks want it.
@@ -82,10 +122,10 @@ class Network:
     def reset(self) -> None:
         """Forget the state."""
         for name in self.state:
-            self._feed[name].fill(0)
+            self.feed[name].fill(0)
 
     def __call__(self, **values: Any) -> dict[str, np.ndarray]:
-        """Outputs as flat arrays, by name.
+        """Outputs as flat arrays, by name; the caller may keep them.
 
         Args:
             **values: the inputs by name, flat; state is carried by itself.
@@ -94,20 +134,24 @@ class Network:
             CnoidControlError: the network fails.
         """
         for name, value in values.items():
-            self._feed[name].reshape(-1)[:] = value
+            self.feed[name][:] = value
+        self.infer()
+        return {name: np.array(one, dtype=float) for name, one in self.results.items()}
+
+    def infer(self) -> None:
+        """Compute `results` from `feed`, and carry the state.
+
+        Raises:
+            CnoidControlError: the network fails.
+        """
         try:
-            results = self._session.run(self._names, self._feed)
+            self._run()
         except Exception as error:
             raise CnoidControlError(
                 f'{self.file.name}: inference failed: {describe(error)}'
             ) from error
-        outputs = {
-            name: np.asarray(one, dtype=float).reshape(-1)
-            for name, one in zip(self._names, results, strict=True)
-        }
         for name, source in self.state.items():
-            self._feed[name].reshape(-1)[:] = outputs[source]
-        return outputs
+            self.feed[name][:] = self.results[source]
 
 
 NUMPY_TYPES: dict[str, type] = {

@@ -50,16 +50,10 @@ class Term:
         """Number of its values in the observation."""
         return self.history.size
 
-    def refresh(self, fill: bool) -> None:
-        """Compute it, and forget its oldest values; all of them become the new ones in `fill`."""
-        value = self.read() if self.late is None else self.late[0]
-        if self.clip is not None:
-            value = np.clip(value, *self.clip)
-        if fill:
-            self.history[:] = value * self.scale
-            return
-        self.history[:-1] = self.history[1:]
-        self.history[-1] = value * self.scale
+    def oldest(self) -> np.ndarray:
+        """What it was, so many ticks ago as it is delayed."""
+        assert self.late is not None
+        return self.late[0]
 
 
 class Observation:
@@ -101,6 +95,27 @@ class Observation:
             raise not_allowed('terms', lengths, 'a whole history needs the same length everywhere')
         self._delayed = [term for term in self.terms if term.late is not None]
         self.vector = np.zeros(self.size)
+        self._compile()
+
+    def _compile(self) -> None:
+        """Prepare arrays of all terms, so that clip and scale are one operation for all."""
+        self._values = np.zeros(sum(term.size for term in self.terms))
+        self._scale = np.concatenate([term.scale for term in self.terms])
+        bounds = [term.clip or (-np.inf, np.inf) for term in self.terms]
+        sizes = [term.size for term in self.terms]
+        self._lower, self._upper = (np.repeat(bound, sizes) for bound in zip(*bounds, strict=True))
+        self._clips = any(term.clip is not None for term in self.terms)
+        ends = np.cumsum(sizes)
+        slots = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        reads = [term.read if term.late is None else term.oldest for term in self.terms]
+        self._reads = [(self._values[slot], read) for slot, read in zip(slots, reads, strict=True)]
+        self._has_history = any(len(term.history) > 1 for term in self.terms)
+        self._scaled = np.zeros_like(self._values) if self._has_history else self.vector
+        self._rows = [self._scaled[slot] for slot in slots]
+        if not self._has_history:
+            # What is in the vector is all that they remember.
+            for term, row in zip(self.terms, self._rows, strict=True):
+                term.history = row[np.newaxis]
 
     @property
     def size(self) -> int:
@@ -124,19 +139,36 @@ class Observation:
 
     def refresh(self) -> np.ndarray:
         """Compute all terms; the vector."""
-        for term in self.terms:
-            term.refresh(self._is_new)
+        values = self._values
+        for slot, read in self._reads:
+            slot[...] = read()
+        if self._clips:
+            np.maximum(values, self._lower, out=values)
+            np.minimum(values, self._upper, out=values)
+        np.multiply(values, self._scale, self._scaled)
+        if self._has_history:
+            self._remember()
+        return self.vector
+
+    def _remember(self) -> None:
+        """Forget the oldest values; all of them become the new ones at the start."""
+        for term, row in zip(self.terms, self._rows, strict=True):
+            history = term.history
+            if self._is_new:
+                history[:] = row
+            else:
+                history[:-1] = history[1:]
+                history[-1] = row
         self._is_new = False
         if self._interleaved:
             whole = np.hstack([term.history for term in self.terms])
             self.vector[:] = (whole[::-1] if self._newest_first else whole).reshape(-1)
-            return self.vector
+            return
         start = 0
         for term in self.terms:
             history = term.history[::-1] if self._newest_first else term.history
             self.vector[start : start + term.length] = history.reshape(-1)
             start += term.length
-        return self.vector
 
     def bad_terms(self) -> list[str]:
         """Names of the terms that are not finite."""

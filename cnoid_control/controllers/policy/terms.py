@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -136,19 +137,28 @@ def _joint_ids(situation: Situation, given: TermParameters) -> np.ndarray:
 def _joint_position(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
     default = situation.default[ids]
-    return lambda: body.q[ids] - default
+    take = _taker(body.q, ids)
+    return lambda: take() - default
 
 
 def _absolute_joint_position(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
-    return lambda: body.q[ids]
+    return _taker(body.q, ids)
 
 
 def _joint_velocity(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
     for index in ids:
         situation.io.enable_input(body.joint(int(index)), StateFlag.JOINT_VELOCITY)
-    return lambda: body.dq[ids]
+    return _taker(body.dq, ids)
+
+
+def _taker(values: np.ndarray, ids: np.ndarray) -> Read:
+    """What takes these elements; a view of them where they are in one piece and in order."""
+    if ids.size and (ids == np.arange(ids[0], ids[0] + ids.size)).all():
+        piece = values[ids[0] : ids[0] + ids.size]
+        return lambda: piece
+    return partial(values.take, ids)
 
 
 def _gait_phase(situation: Situation, given: TermParameters) -> Read:
@@ -299,10 +309,18 @@ class Gait:
             period: time of a cycle in inferences.
             offsets: phases at the start [rad].
             standing: phases while the command is zero [rad]; empty where they go on.
+
+        Raises:
+            CnoidControlError: the two are not as many.
         """
         self._step = 2.0 * math.pi / period
         self._offsets = np.array(offsets, dtype=float)
         self._standing = np.array(standing, dtype=float)
+        if self._standing.size not in (0, self._offsets.size):
+            raise CnoidControlError(
+                f'gait: {self._offsets.size} offsets and {self._standing.size} phases while it '
+                'stands: as many of both, or none of these'
+            )
         self.reset()
 
     def reset(self) -> None:
@@ -314,8 +332,9 @@ class Gait:
         """Go on by one inference."""
         if self._standing.size and not command.any():
             self._count = 0
-            self.phases = self._standing.copy()
+            self.phases[:] = self._standing
             return
         self._count += 1
-        turned = self._offsets + self._count * self._step
-        self.phases = (turned + math.pi) % (2.0 * math.pi) - math.pi
+        np.add(self._offsets, self._count * self._step + math.pi, self.phases)
+        np.mod(self.phases, 2.0 * math.pi, self.phases)
+        self.phases -= math.pi

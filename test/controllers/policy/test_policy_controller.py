@@ -19,6 +19,7 @@ from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.devices import Imu
 from cnoid_control.controllers.policy import PolicyController, PolicyParameters
+from cnoid_control.controllers.policy.network import Network
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError, parse_parameters
 from cnoid_control.plugin import ControllerIO
@@ -98,6 +99,29 @@ def base_state(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     root.w = np.array([0.5, 0.4, -0.6])
     body.calc_forward_kinematics(velocity=True)
     return rotation, root.v.copy(), root.w.copy()
+
+
+def test_a_network_writes_in_place_and_is_the_same_as_by_run(tmp_path: Path) -> None:
+    """Against onnxruntime's plain call; what a call has returned stays as it was."""
+    import onnxruntime
+
+    random = np.random.default_rng(1)
+    matrix = random.normal(size=(4, 6))
+    file = linear(tmp_path / 'policy.onnx', matrix, random.normal(size=4))
+    network = Network(file)
+    session = onnxruntime.InferenceSession(str(file), providers=['CPUExecutionProvider'])
+    before = []
+    for _ in range(3):
+        values = random.normal(size=6)
+        (expected,) = session.run(None, {'obs': values.astype(np.float32)[np.newaxis]})
+        before.append((network(obs=values)['actions'], expected[0]))
+        network.feed['obs'][:] = values
+        network.infer()
+        np.testing.assert_array_equal(network.results['actions'], expected[0])
+    for kept, expected in before:
+        np.testing.assert_allclose(kept, expected, rtol=1e-6)
+    network._run = network._run_unbound
+    np.testing.assert_allclose(network(obs=values)['actions'], before[-1][1], rtol=1e-6)
 
 
 @pytest.mark.parametrize('imu', ['', 'imu'])
@@ -219,17 +243,31 @@ def test_terms_of_devices_mailboxes_and_functions(tmp_path: Path) -> None:
 
 
 def test_the_network_is_called_once_per_period_and_followed_in_every_tick(tmp_path: Path) -> None:
-    """PD control goes on in between."""
+    """PD control goes on in between: no term is read then, no command, nothing is logged."""
     controller = make(options(tmp_path, period=0.04, kp=100.0, kd=2.0))
-    calls = []
-    network = controller.network
-    controller.network = lambda **values: calls.append(1) or network(**values)
+    calls: list[str] = []
+
+    def counted(name: str, function: Any) -> Any:
+        return lambda *values: calls.append(name) or function(*values)
+
+    for owner, name in (
+        (controller.network, 'infer'),
+        (controller.observation, 'refresh'),
+        (controller._command, 'read'),
+        (controller._gait, 'advance'),
+    ):
+        setattr(owner, name, counted(name, getattr(owner, name)))
+    reads = controller.observation._reads
+    reads[:] = [(slot, counted('term', read)) for slot, read in reads]
     body = controller.body
     for tick in range(9):
         body.q[:] = 0.1 * tick
         body.dq[:] = 0.5
+        controller.io.log_fields.clear()
         controller.control()
-        assert len(calls) == tick // 4 + 1
+        wanted = ['read', 'advance', 'refresh', 'term', 'infer'] * (tick // 4 + 1)
+        assert calls == wanted
+        assert bool(controller.io.log_fields) == (tick % 4 == 0)
         inferred = 0.1 * 4 * (tick // 4)
         np.testing.assert_allclose(body.u, 100.0 * (inferred - body.q) - 2.0 * 0.5, atol=1e-4)
 
