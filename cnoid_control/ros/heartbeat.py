@@ -30,7 +30,11 @@ from cnoid_control.ros.node.control_node import given_parameters, given_priority
 from cnoid_control.ros.node.parameters import nested_values
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.robot.command_controllers import ordered_joints
-from cnoid_control.ros.robot.command_publisher import COMMAND_QOS, CommandPublisher
+from cnoid_control.ros.robot.command_publisher import (
+    COMMAND_QOS,
+    STATES_UNTIL_OBEYED,
+    CommandPublisher,
+)
 from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.device_readers import STATE_QOS
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters, command_options
@@ -223,7 +227,7 @@ LOOKS_PER_TIMEOUT = 10
 # Time between two safe commands [s].
 REPEAT_PERIOD = 0.01
 # Longest wait at the end for command controllers that are being deactivated [s].
-END_TIMEOUT = 1.0
+END_TIMEOUT = 2.0
 
 
 class HeartbeatMonitor:
@@ -270,6 +274,9 @@ class HeartbeatMonitor:
         self._repeat_until = 0.0
         self._next_repeat = 0.0
         self._deactivation: threading.Thread | None = None
+        # Joint states since it has fired, and whether the command was passed on by then.
+        self._states_seen = 0
+        self._obeyed = threading.Event()
 
     def run(self, stop: threading.Event) -> None:
         """Watch until `stop` is set or the context is gone."""
@@ -348,9 +355,15 @@ class HeartbeatMonitor:
     def _fire(self, now: float) -> None:
         self.armed = False
         self.fired += 1
-        self._repeat_until = now + self._parameters.repeat
+        # A slow manager needs its time: see `_deactivate`.
+        patience = max(self._parameters.repeat, self._parameters.timeout)
+        self._repeat_until = now + patience
+        self._states_seen = 0
+        self._obeyed.clear()
         self._send()
-        self._deactivation = threading.Thread(target=self._deactivate, daemon=True)
+        self._deactivation = threading.Thread(
+            target=self._deactivate, args=(patience,), daemon=True
+        )
         self._deactivation.start()
         self._controllers.rest()
         self._node.get_logger().error(
@@ -366,6 +379,10 @@ class HeartbeatMonitor:
         data = self._states.take()
         if data is not None:
             decoder.decode(data)
+            self._states_seen += 1
+            # One more: the first one has waited since the last time.
+            if self._states_seen > STATES_UNTIL_OBEYED:
+                self._obeyed.set()
         position_of = dict(zip(decoder.names, decoder.position, strict=True))
         for publisher in self._controllers.publishers:
             measured = np.array([position_of[joint] for joint in publisher.joints])
@@ -373,7 +390,15 @@ class HeartbeatMonitor:
             if values is not None and np.isfinite(values).all():
                 publisher.send_values(values, decoder.stamp)
 
-    def _deactivate(self) -> None:
+    def _deactivate(self, patience: float) -> None:
+        """Deactivate the command controllers once they have passed the safe command on.
+
+        A manager deactivates before it updates: what was commanded last would stay in force.
+
+        Args:
+            patience: longest wait for that [s].
+        """
+        self._obeyed.wait(patience)
         names = [publisher.name for publisher in self._controllers.publishers]
         if not names or not self._find_manager():
             return

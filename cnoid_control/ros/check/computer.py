@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import resource
+from pathlib import Path
 
 from cnoid_control.ros.check.survey import Computer
 from cnoid_control.ros.transport import (
@@ -16,6 +18,8 @@ from cnoid_control.ros.transport import (
 )
 
 HIGHEST_PRIORITY = 99
+# Numbers of DDS-RTPS: ports of a domain, and the first one of its unicast.
+FIRST_PORT, PORTS_PER_DOMAIN, UNICAST = 7400, 250, 10
 
 
 def look_at_computer() -> Computer:
@@ -23,6 +27,7 @@ def look_at_computer() -> Computer:
     from rclpy.utilities import get_rmw_implementation_identifier
 
     given = os.environ
+    domain = int(given.get('ROS_DOMAIN_ID') or 0)
     middleware = get_rmw_implementation_identifier()
     discovery = given.get(RANGE) or 'SUBNET'
     profile = next((given[name] for name in PROFILES if given.get(name)), '')
@@ -32,7 +37,7 @@ def look_at_computer() -> Computer:
     if middleware.startswith(FAST_DDS):
         transport = given.get(TRANSPORTS) or ('profile ' + profile if profile else 'default')
     return Computer(
-        domain=int(given.get('ROS_DOMAIN_ID') or 0),
+        domain=domain,
         middleware=middleware,
         discovery=discovery,
         transport=transport,
@@ -40,7 +45,21 @@ def look_at_computer() -> Computer:
         kernel=_kernel(),
         realtime_priority=_realtime_priority(),
         locked_memory=_soft_limit(resource.RLIMIT_MEMLOCK),
+        shared_memory=shared_memory_ports(domain) if middleware.startswith(FAST_DDS) else 0,
     )
+
+
+SHARED_MEMORY = Path('/dev/shm')
+PORT = re.compile(r'fast(?:rtps|dds)_port(\d+)')
+
+
+def shared_memory_ports(domain: int, folder: Path = SHARED_MEMORY) -> int:
+    """Number of unicast ports of a domain that Fast DDS has in shared memory."""
+    first = FIRST_PORT + PORTS_PER_DOMAIN * domain
+    names = (PORT.fullmatch(path.name) for path in folder.glob('fast*_port*'))
+    ports = {int(found.group(1)) for found in names if found}
+    # The first ones of a domain are those of multicast.
+    return len(ports & set(range(first + UNICAST, first + PORTS_PER_DOMAIN)))
 
 
 def _kernel() -> str:

@@ -557,6 +557,15 @@ def _machine(survey: Survey, plan: Plan, wanted: Wanted | None) -> Iterator[Find
             f'allow rtprio {DEFAULT_PRIORITY} or more in /etc/security/limits.d: expect late '
             'ticks on a busy machine',
         )
+    if computer.shared_memory:
+        yield Finding(
+            WARNING,
+            'transport',
+            f'{computer.shared_memory} ports of this domain are in shared memory of Fast DDS: a '
+            'reader that is killed can stall the joint states of all others',
+            'start the robot with FASTDDS_BUILTIN_TRANSPORTS=UDPv4, or with the profile '
+            'config/loopback.xml: see docs/setup.md',
+        )
     if computer.cores < 2:
         yield Finding(
             WARNING, 'scheduling', 'this process has one core', 'give the controller one more'

@@ -181,6 +181,7 @@ class Computer:
         kernel: its version, with 'PREEMPT_RT' where it is that.
         realtime_priority: highest SCHED_FIFO priority that this user may ask for; 0 for none.
         locked_memory: memory that this user may lock [bytes]; -1 for any.
+        shared_memory: participants of the domain that receive by shared memory of Fast DDS.
     """
 
     domain: int = 0
@@ -191,6 +192,7 @@ class Computer:
     kernel: str = ''
     realtime_priority: int = 0
     locked_memory: int = -1
+    shared_memory: int = 0
 
 
 @dataclass

@@ -29,6 +29,10 @@ COMMAND_QOS = QoSProfile(
     depth=1,
 )
 
+# Joint states after which a command has been passed on by its controller: the first may have been
+# on its way, the second of a cycle that had begun before the command came.
+STATES_UNTIL_OBEYED = 3
+
 
 class CommandPublisher:
     """Sends commands of one interface to one command controller.

@@ -20,7 +20,7 @@ from cnoid_control.parameters import not_allowed
 from cnoid_control.ros.exceptions import RobotError
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, open_subscription
 from cnoid_control.ros.robot.command_controllers import CommandControllers
-from cnoid_control.ros.robot.command_publisher import JointCommandPublisher
+from cnoid_control.ros.robot.command_publisher import STATES_UNTIL_OBEYED, JointCommandPublisher
 from cnoid_control.ros.robot.computed_pid import ComputedPid
 from cnoid_control.ros.robot.device_commands import DeviceCommands
 from cnoid_control.ros.robot.device_readers import (
@@ -52,6 +52,10 @@ from cnoid_control.runtime.safety.watchdog import JUMP_TIME, STATE_TIME, default
 
 # Longest wait until the last command has been received [s].
 FLUSH_TIMEOUT = 1.0
+# Where no states come, a command is given so long [s], or so many periods, to be passed on.
+OBEYED_TIMEOUT, OBEYED_PERIODS = 0.1, 5.0
+# Time between two commands meanwhile [s].
+OBEYED_POLL = 0.01
 # How long a first state with all joints is waited for when there are some with a part of them [s].
 COMPLETE_TIMEOUT = 2.0
 # The last part of a timer's wait is spent awake: sleeping is not exact enough [s].
@@ -657,11 +661,32 @@ class Ros2ControlHardware(Hardware):
             if self.node.context.ok():
                 for publisher in self.command_publishers:
                     publisher.flush(FLUSH_TIMEOUT)
+                self._wait_until_obeyed()
                 self.command_controllers.release()
             elif self._shutdown_publisher is not None:
                 manager = self.command_controllers.manager
                 activated = manager.activated if manager is not None else []
                 self._shutdown_publisher.stop(self.command_publishers, activated)
+
+    def _wait_until_obeyed(self) -> None:
+        """Repeat the safe command until the command controllers must have passed it on.
+
+        A manager deactivates before it updates: where the command and the switch come in one of
+        its cycles, a controller never sees the command, and what was commanded last stays in
+        force, a velocity among it.
+        """
+        manager = self.command_controllers.manager
+        if manager is None or not manager.activated or self.parameters.lock_step:
+            return
+        deadline = time.monotonic() + max(
+            OBEYED_TIMEOUT, OBEYED_PERIODS * max(self.time_step, self.dt)
+        )
+        states = 0
+        while states < STATES_UNTIL_OBEYED and time.monotonic() < deadline:
+            self.source.subscription.wait(OBEYED_POLL)
+            while self.source.poll_one():
+                states += 1
+            self.write()
 
     def close(self) -> None:
         """Leave the robot safe, give its controllers back, and unsubscribe."""

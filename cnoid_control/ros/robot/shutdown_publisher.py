@@ -30,13 +30,16 @@ class ShutdownPublisher:
     It advertises while all is well: discovery can take a second.
     """
 
-    def __init__(self, node: Node, manager: str) -> None:
+    def __init__(self, node: Node, manager: str, obeyed_time: float = 0.0) -> None:
         """Keep the node's names while its context is alive; `advertise` makes the context.
 
         Args:
             node: the node.
             manager: name of controller_manager; empty for none.
+            obeyed_time: time in which controllers have passed a command on [s]: so long it is
+                repeated before they are deactivated.
         """
+        self._obeyed_time = obeyed_time
         self._domain = node.context.get_domain_id()
         self._name = node.get_name()
         self._namespace = node.get_namespace()
@@ -92,6 +95,10 @@ class ShutdownPublisher:
         self.send(publishers)
         reached = [one.name for one in publishers if self._reach(one)]
         if activated:
+            deadline = time.monotonic() + self._obeyed_time
+            while time.monotonic() < deadline:
+                time.sleep(min(REPETITION, self._obeyed_time))
+                self.send(publishers)
             self._release(self._open(), list(activated))
         return reached
 

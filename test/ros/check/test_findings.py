@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from cnoid_control.ros.check.computer import shared_memory_ports
 from cnoid_control.ros.check.findings import find_problems
 from cnoid_control.ros.check.plan import Wanted, make_plan
 from cnoid_control.ros.check.section import hardware_section
@@ -342,6 +343,18 @@ def test_machine_and_limits() -> None:
     found = problems(survey)
     assert [subject for _, subject, _ in found] == ['limits', 'scheduling', 'scheduling']
     assert {level for level, _, _ in found} == {'warning'}
+
+
+def test_shared_memory_of_the_domain_is_seen(tmp_path) -> None:
+    """Ports are those of the domain: 7400 + 250 domain + 10 on; locks and others do not count."""
+    for name in ('port8410', 'port8411_el', 'port8412', 'port8401', 'port8662', 'abc'):
+        (tmp_path / f'fastrtps_{name}').touch()
+    assert shared_memory_ports(4, tmp_path) == 2
+    assert shared_memory_ports(5, tmp_path) == 1
+    assert shared_memory_ports(6, tmp_path) == 0
+    survey = make_survey()
+    survey.computer.shared_memory = 2
+    assert first(problems(survey))[:2] == ('warning', 'transport')
 
 
 def test_what_hides_other_things_comes_first() -> None:

@@ -49,7 +49,7 @@ def test_one_command_arrives_after_the_context_is_lost(rig, sender, channel, rec
     """Who stands by is known to the robot: what is sent once when all else is lost arrives."""
     resort = ShutdownPublisher(sender, '')
     resort.advertise([channel])
-    channel._commands[:] = 1.0
+    channel.source[:] = 1.0
 
     def is_heard():
         resort.send([channel])
@@ -58,7 +58,7 @@ def test_one_command_arrives_after_the_context_is_lost(rig, sender, channel, rec
     rig.wait(is_heard)
     rclpy.shutdown(context=sender.context)
     assert not channel.send(0)
-    channel._commands[:] = 0.0
+    channel.source[:] = 0.0
     resort.send([channel])
     rig.wait(lambda: list(received[-1]) == [0.0, 0.0])
     assert resort.stop([channel], []) == ['effort_controller']
