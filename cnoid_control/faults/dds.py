@@ -8,14 +8,22 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.faults.dds_testbed import DEVICE_TOPICS, DdsRig, RigFailed
+from cnoid_control.faults.faulty_controller import CALLS_PER_LINE
+from cnoid_control.faults.surroundings import (
+    busy_cores,
+    foreign_nodes,
+    memory_pressure,
+    second_node,
+)
 from cnoid_control.faults.table import MAX_PERIODS, FaultResult
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER
 from cnoid_control.faults.wire import ACTIVITY, STATES
+from cnoid_control.ros.robot.state_rate import SPAN
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
@@ -37,7 +45,7 @@ class DdsFault:
         inject: lets it happen and returns when, by the wall clock [s].
         because: part of the reason that the safe state must have; empty where it must not be
             entered.
-        expect: 'goes on', 'safe', 'ends' (the node ends cleanly) or 'heartbeat'.
+        expect: 'goes on', 'safe', 'either' of them, 'ends' (the node ends cleanly) or 'heartbeat'.
         stands: whether SR1 must stay on its feet.
         threshold: time after which the fault is detectable [s].
         told_by: topic whose first message after the injection tells the fault; empty where the
@@ -49,6 +57,7 @@ class DdsFault:
         duration: time to wait after the fault [s].
         closed_stdout: whether the node writes its output to a device that is full.
         checks_wire: whether commands must go on to come.
+        changes: parameters that are not as shipped, by dotted name.
     """
 
     name: str
@@ -63,6 +72,7 @@ class DdsFault:
     duration: float = 2.0
     closed_stdout: bool = False
     checks_wire: bool = True
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def missed_topic(self) -> str:
@@ -79,7 +89,8 @@ def run_dds(fault: DdsFault, changes: Mapping[str, Any] | None = None) -> FaultR
     """
     device = fault.missed if fault.missed in DEVICE_TOPICS else ''
     try:
-        rig = DdsRig(fault.expect == 'heartbeat', fault.closed_stdout, device, changes)
+        given = {**fault.changes, **(changes or {})}
+        rig = DdsRig(fault.expect == 'heartbeat', fault.closed_stdout, device, given)
     except RigFailed as error:
         return FaultResult(fault.name, 'dds', None, False, ' '.join(str(error).split()))
     try:
@@ -110,7 +121,7 @@ def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
         wrong.append(f'later than {MAX_PERIODS} control periods')
     if fault.expect == 'heartbeat' and reaction is not None and reaction > HEARTBEAT_LIMIT:
         wrong.append(f'later than {1e3 * HEARTBEAT_LIMIT:g} ms')
-    if fault.expect in ('safe', 'goes on') and rig.control.poll() is not None:
+    if fault.expect in ('safe', 'goes on', 'either') and rig.control.poll() is not None:
         wrong.append(f'the node ended with status {rig.control.poll()}')
     if rig.wire.commands.bad:
         wrong.append(f'{rig.wire.commands.bad} bad commands on the wire')
@@ -127,13 +138,14 @@ def _inject(fault: DdsFault, rig: DdsRig) -> FaultResult:
         not wrong,
         '; '.join([outcome, *rig.notes, *wrong]),
         periods,
+        threshold_ms=1e3 * fault.threshold,
     )
 
 
 def _what_happened(fault: DdsFault, rig: DdsRig) -> tuple[str, list[str]]:
     """What came of a fault, and what of that is wrong."""
     entered, reason = rig.when('node', 'safe state')
-    if fault.expect == 'safe':
+    if fault.expect == 'safe' or (fault.expect == 'either' and entered):
         if not entered:
             return 'the controller went on', ['the safe state was not entered']
         if fault.because not in reason:
@@ -159,7 +171,7 @@ def _what_happened(fault: DdsFault, rig: DdsRig) -> tuple[str, list[str]]:
 def _reaction(fault: DdsFault, rig: DdsRig, injected: float) -> tuple[float | None, int | None]:
     """Time from when the fault could be told to the answer [s], and in periods of the robot."""
     wire = rig.wire
-    if fault.expect == 'goes on':
+    if fault.expect in ('goes on', 'either'):
         return None, None
     if fault.expect != 'safe':
         answered = wire.commands.zeros
@@ -183,6 +195,14 @@ def _reaction(fault: DdsFault, rig: DdsRig, injected: float) -> tuple[float | No
 
 SHIPPED = WatchdogParameters()
 PERIOD = 1e-3
+# Time in which the rate of the states is measured anew, where it is half of the agreed one: the
+# states of the old rate among those that it is measured by must be the fewer [s].
+RATE_TIME = 3.0 * SPAN
+# Calls of control() that take nearly the time limit, and take-overs that are enough, too.
+CALLS_AT_THE_LIMIT, MOST_RESETS = 3000, 10
+# Time for which the node is suspended, and time after its reset in which a stop would be late [s].
+SUSPENSION = 0.1
+AFTER_A_RESET = 1.0
 HANGS = 'time limit'
 # Time in which a controller_manager that is back has all its states sent [s].
 SETTLING_TIME = 0.5
@@ -311,6 +331,62 @@ def _swap_storm(rig: DdsRig) -> float:
     return now
 
 
+def _stay_at_the_limit(rig: DdsRig) -> float:
+    """Let control() take nearly its time limit, again and again; a reset follows a take-over."""
+    injected = _break('at_the_limit')(rig)
+    resets = 0
+
+    def calls() -> int:
+        return CALLS_PER_LINE * rig.log('node').count('calls at the limit')
+
+    def is_over() -> bool:
+        return calls() >= CALLS_AT_THE_LIMIT
+
+    def is_stopped() -> bool:
+        return rig.log('node').count('safe state: ') > resets
+
+    while not is_over() and resets < MOST_RESETS:
+        rig.wait_for(lambda: is_over() or is_stopped())
+        if is_stopped():
+            resets += 1
+            answer = rig.trigger('reset')
+            if not answer.success:
+                raise CnoidControlError(f'no reset: {answer.message}')
+    rig.notes.append(f'{calls()} calls, {resets} take-overs')
+    return injected
+
+
+def _reload_controller(rig: DdsRig) -> float:
+    """Have the command controller loaded anew with its joints in another order."""
+    rig.corrupt('reload_controller')
+    rig.wait_for(lambda: rig.is_disturbed)
+    answer = rig.trigger('reset')
+    if answer.success or 'now has joints' not in answer.message:
+        raise CnoidControlError(f'the reset was not refused: {answer.message}')
+    rig.notes.append('~/reset is refused, with both orders of the joints')
+    return rig.injected('robot')
+
+
+def _suspend(rig: DdsRig) -> float:
+    """Suspend the node for a while: the stop of the monitor comes, and must not come again."""
+    now = time.time()
+    os.kill(rig.control.pid, signal.SIGSTOP)
+    time.sleep(SUSPENSION)
+    os.kill(rig.control.pid, signal.SIGCONT)
+    rig.wait_for(lambda: bool(rig.when('heartbeat', 'deactivated')[0]), DEACTIVATION_TIMEOUT)
+    rig.wait_for(lambda: bool(rig.when('node', 'safe state')[0]))
+    answer = rig.trigger('reset')
+    if not answer.success:
+        raise CnoidControlError(f'no reset: {answer.message}')
+    # The monitor has repeated its stop for half a second.
+    time.sleep(AFTER_A_RESET)
+    stops = rig.log('node').count('safe state: ')
+    if stops != 1 or 'effort_controller' not in rig.active_controllers():
+        raise CnoidControlError('a late stop has cancelled newer commands')
+    rig.notes.append('after ~/reset the node commanded on: no late stop cancelled that')
+    return now
+
+
 DDS_FAULTS = (
     DdsFault(
         'joint_states stop',
@@ -411,6 +487,39 @@ DDS_FAULTS = (
         threshold=SHIPPED.state_limit(PERIOD),
         missed=STATES,
     ),
+    DdsFault(
+        'joint_states at half the agreed rate',
+        _corrupt('half'),
+        'instead of the agreed 1000 Hz',
+        threshold=RATE_TIME,
+    ),
+    DdsFault(
+        "command controller's joints change",
+        _reload_controller,
+        'deactivated by someone else',
+        stands=False,
+        told_by=ACTIVITY,
+    ),
+    DdsFault(
+        'inference stalls for 100 ms',
+        _break('stall_100_ms'),
+        HANGS,
+        threshold=SHIPPED.control_limit(False, PERIOD),
+    ),
+    DdsFault('controller ends with no successor', _break('end'), 'have finished'),
+    DdsFault(
+        'control() takes just its limit (3000 times)',
+        _stay_at_the_limit,
+        HANGS,
+        expect='either',
+        duration=0.1,
+        changes={'watchdog.control_timeout': 0.002},
+    ),
+    DdsFault('node suspended for 100 ms', _suspend, '', 'heartbeat', False, checks_wire=False),
+    DdsFault('two nodes for one robot', second_node, expect='goes on', duration=0.5),
+    DdsFault('200 foreign nodes join and leave', foreign_nodes, expect='goes on', duration=0.5),
+    DdsFault('memory pressure', memory_pressure, expect='goes on', duration=0.5),
+    DdsFault('all cores taken by others', busy_cores, expect='goes on', duration=0.5),
     DdsFault('log disk full', _nothing, expect='goes on', closed_stdout=True),
     DdsFault('clock set back', _corrupt('back'), 'jumped by -', told_by=STATES),
     DdsFault('parameter storm (1000 sets)', _parameter_storm, expect='goes on'),

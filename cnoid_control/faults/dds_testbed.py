@@ -44,6 +44,8 @@ DEVICE_TYPES = {
     'LeftAnkleForceSensor': 'geometry_msgs/msg/WrenchStamped',
     'RightAnkleForceSensor': 'geometry_msgs/msg/WrenchStamped',
 }
+# Commands after which SR1 stands, and the watchdog's grace is over.
+STANDING = 1500
 START_TIMEOUT = 60.0
 SERVICE_TIMEOUT = 60.0
 LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
@@ -110,7 +112,7 @@ class DdsRig:
         if heartbeat:
             self.heartbeat = self._process('heartbeat', 'cnoid_control.ros.heartbeat')
         self._make_node(domain, observed)
-        self.wait_for(lambda: self.wire.commands.count > 2000 or self.is_disturbed)
+        self.wait_for(lambda: self.wire.commands.count > STANDING or self.is_disturbed)
         if heartbeat:
             self.wait_for(lambda: 'watching' in self.log('heartbeat') or self.is_disturbed)
 
@@ -143,6 +145,11 @@ class DdsRig:
             )
         self._stack.callback(_end, process)
         return process
+
+    def start_node(self, name: str) -> subprocess.Popen[bytes]:
+        """Start one more control node for the same robot, of another name; its process."""
+        words = ('-r', f'__node:={name}')
+        return self._process(name, 'cnoid_control.ros.node.control_node', *words)
 
     def start_robot(self) -> None:
         """Start the robot's process: less urgent than those that stop it, more than all others.

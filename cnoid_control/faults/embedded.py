@@ -111,6 +111,7 @@ def _judge(
         not wrong,
         '; '.join([outcome, *wrong]),
         periods,
+        threshold_ms=1e3 * fault.threshold(testbed),
     )
 
 

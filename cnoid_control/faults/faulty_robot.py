@@ -16,6 +16,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from std_msgs.msg import String
 
 from cnoid_control.messages.cdr import NANOSECONDS, STAMP
@@ -23,7 +24,7 @@ from cnoid_control.messages.joint_state import find_layout
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.sim import node as mujoco_node
 from cnoid_control.ros.sim.controller_server import ControllerServer, controller_node
-from cnoid_control.ros.sim.controllers import SimulatedControllers
+from cnoid_control.ros.sim.controllers import SimulatedController, SimulatedControllers
 from cnoid_control.ros.sim.state import StatePublishers
 
 
@@ -59,6 +60,7 @@ class RestartableManager:
         self._activated = activated
         self._broadcasting = [c.name for c in controllers if c.active and not c.interface]
         self._context = Context()
+        self._nodes: dict[str, Node] = {}
         self._thread = threading.Thread()
         self._serve()
 
@@ -77,7 +79,8 @@ class RestartableManager:
             host, self._controllers, self._call, self._activated, self._rate
         )
         executor = SingleThreadedExecutor(context=context)
-        nodes = [host, *self.server.nodes, *(controller_node(host, c) for c in self._controllers)]
+        self._nodes = {c.name: controller_node(host, c) for c in self._controllers}
+        nodes = [host, *self.server.nodes, *self._nodes.values()]
         for node in nodes:
             executor.add_node(node)
 
@@ -89,6 +92,14 @@ class RestartableManager:
 
         self._thread = threading.Thread(target=spin, name='controller manager', daemon=True)
         self._thread.start()
+
+    def reload(self, controller: SimulatedController) -> None:
+        """Tell the joints of a controller as they are now, and who is active."""
+        joints = list(controller.joints)
+        controller.parameters['joints'] = joints
+        self._nodes[controller.name].set_parameters([Parameter('joints', value=joints)])
+        if self.server is not None:
+            self.server.publish_activity()
 
     def leave(self) -> None:
         """Go away with everything: no controller is active any more, nobody answers."""
@@ -135,6 +146,7 @@ class CorruptingPublisher:
         self._faults: dict[str, Callable[[bytes], None]] = {
             '': self._pass,
             'slow': self._slow,
+            'half': self._half,
             'jump': lambda data: self._pass(_shifted(data, JUMP)),
             'back': lambda data: self._pass(_shifted(data, -JUMP)),
             'reorder': self._reorder,
@@ -164,6 +176,10 @@ class CorruptingPublisher:
 
     def _slow(self, data: bytes) -> None:
         if self._count % 500 == 0:
+            self._publisher.send(data)
+
+    def _half(self, data: bytes) -> None:
+        if self._count % 2:
             self._publisher.send(data)
 
     def _reorder(self, data: bytes) -> None:
@@ -232,6 +248,8 @@ class FaultyRobot(mujoco_node.MujocoNode):
     def _on_fault(self, message: Any) -> None:
         if message.data == 'unsubscribe':
             self.loop.call(self._unsubscribe)
+        elif message.data == 'reload_controller':
+            threading.Thread(target=self._reload_controller, daemon=True).start()
         elif message.data == 'restart_manager':
             threading.Thread(target=self._restart_manager, daemon=True).start()
         else:
@@ -245,6 +263,21 @@ class FaultyRobot(mujoco_node.MujocoNode):
         self._manager.come_back()
         self._server = self._manager.server
         print('controller_manager is back', flush=True)
+
+    def _reload_controller(self) -> None:
+        """Load the effort controller anew, with its joints in another order."""
+        controller = self.controllers['effort_controller']
+
+        def change() -> None:
+            controller.active = False
+            controller.joints = controller.joints[::-1]
+            source = self._inputs[controller.name]
+            source.slots = source.slots[::-1].copy()
+            source.forget()
+
+        print(f'injected at {time.time_ns()}', flush=True)
+        self.loop.call(change).result()
+        self._manager.reload(controller)
 
     def _unsubscribe(self) -> None:
         closed = [source.subscription for source in self._inputs.values()]

@@ -10,6 +10,26 @@ from typing import Any
 MAX_ATTEMPTS = 3
 # Control periods within which the loop must have answered what it can see itself.
 MAX_PERIODS = 3
+# Times within which others promise to stop a robot [ms].
+PROMISES = (
+    (20.0, 'Franka, UR'),
+    (50.0, 'Unitree'),
+    (500.0, 'diff_drive, PX4, Autoware'),
+)
+
+
+# Columns of the table, and how they are aligned in Markdown.
+COLUMNS = {
+    'fault': '---',
+    'where': '---',
+    'reaction [ms]': '---:',
+    'periods': '---:',
+    'with threshold [ms]': '---:',
+    'as quick as': '---',
+    'attempts': '---:',
+    'survived': '---',
+    'outcome': '---',
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +46,8 @@ class FaultResult:
         periods: control periods that had begun by then, counting the one in which the fault
             became detectable; None where they do not count.
         attempts: how often the fault was injected.
+        threshold_ms: time after which the fault becomes detectable, by the thresholds in force
+            [ms].
     """
 
     fault: str
@@ -35,6 +57,21 @@ class FaultResult:
     outcome: str
     periods: int | None = None
     attempts: int = 1
+    threshold_ms: float = 0.0
+
+    @property
+    def total_ms(self) -> float | None:
+        """Time from the fault, or the last good message, to the answer [ms]; None for none."""
+        return None if self.reaction_ms is None else self.threshold_ms + self.reaction_ms
+
+    @property
+    def promise(self) -> str:
+        """The shortest time of others within which the answer came, and whose it is."""
+        total = self.total_ms
+        if total is None:
+            return ''
+        kept = (f'{limit:g} ms ({names})' for limit, names in PROMISES if total <= limit)
+        return next(kept, 'slower')
 
 
 def run_row(inject: Callable[[], FaultResult]) -> FaultResult:
@@ -63,17 +100,15 @@ def run_row(inject: Callable[[], FaultResult]) -> FaultResult:
 
 def to_markdown(results: Sequence[FaultResult]) -> str:
     """Table of the results."""
-    lines = [
-        '| fault | where | reaction [ms] | periods | attempts | survived | outcome |',
-        '|---|---|---:|---:|---:|---|---|',
-    ]
+    lines = [f'| {" | ".join(COLUMNS)} |', f'|{"|".join(COLUMNS.values())}|']
     for result in results:
         reaction = '' if result.reaction_ms is None else f'{result.reaction_ms:.1f}'
         periods = '' if result.periods is None else result.periods
+        total = '' if result.total_ms is None else f'{result.total_ms:.1f}'
         survived = 'yes' if result.survived else '**no**'
         lines.append(
-            f'| {result.fault} | {result.where} | {reaction} | {periods} | {result.attempts} '
-            f'| {survived} | {result.outcome} |'
+            f'| {result.fault} | {result.where} | {reaction} | {periods} | {total} '
+            f'| {result.promise} | {result.attempts} | {survived} | {result.outcome} |'
         )
     return '\n'.join(lines) + '\n'
 
@@ -88,6 +123,8 @@ def _to_values(result: FaultResult) -> dict[str, Any]:
         'fault': result.fault,
         'where': result.where,
         'reaction_ms': result.reaction_ms,
+        'total_ms': result.total_ms,
+        'as_quick_as': result.promise,
         'attempts': result.attempts,
         'survived': result.survived,
         'outcome': result.outcome,

@@ -24,10 +24,22 @@ ON_OCCASION = {
     ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
     ('cnoid_control', 'topics subscribe', '/cnoid_control/joint_trajectory'),
     ('cnoid_control', 'topics subscribe', '/robot_description'),
+    ('_cnoid_control_supervision', 'services request', '/cnoid_control_mujoco/reset'),
+    (
+        '_cnoid_control_supervision',
+        'services request',
+        '/controller_manager/list_hardware_interfaces',
+    ),
     ('_cnoid_control_supervision', 'services request', '/position_controller/get_parameters'),
     ('_cnoid_control_supervision', 'services request', '/velocity_controller/get_parameters'),
     ('_cnoid_control_shutdown', 'topics publish', '/position_controller/commands'),
     ('_cnoid_control_shutdown', 'topics publish', '/velocity_controller/commands'),
+    ('_cnoid_control_shutdown', 'topics publish', '/damping_controller/commands'),
+    ('_cnoid_control_supervision', 'services request', '/damping_controller/get_parameters'),
+    ('cnoid_control', 'topics publish', '/damping_controller/commands'),
+    ('_cnoid_control_shutdown', 'topics publish', '/stiffness_controller/commands'),
+    ('_cnoid_control_supervision', 'services request', '/stiffness_controller/get_parameters'),
+    ('cnoid_control', 'topics publish', '/stiffness_controller/commands'),
 }
 # What the fault injector's robot has besides.
 OF_THE_RIG = {

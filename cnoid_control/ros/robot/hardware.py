@@ -32,6 +32,7 @@ from cnoid_control.ros.robot.device_readers import (
 from cnoid_control.ros.robot.joint_states import (
     JointStateSource,
     require_one_publisher,
+    require_sole_commander,
     require_topic_type,
     why_silent,
 )
@@ -399,6 +400,8 @@ class Ros2ControlHardware(Hardware):
             HardwareError: controller_manager did not do it.
         """
         assert self.resolved is not None
+        for publisher in self.command_publishers:
+            require_sole_commander(self.node, publisher.topic, self.parameters.startup_timeout)
         self._advertise(self.command_publishers)
         self.command_controllers.activate(self.resolved.command_publishers)
         self._is_active = True

@@ -21,6 +21,8 @@ TAKING_TURNS = 1.0
 MESSAGE_TYPE = 'sensor_msgs/msg/JointState'
 # What the middleware calls a node that it knows a publisher of, but not the name yet.
 UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
+# How the names of nodes end that only send the last command.
+LAST_COMMANDERS = ('_heartbeat', '_shutdown')
 # Time between two looks at the publishers [s].
 PUBLISHER_POLL = 0.1
 
@@ -218,6 +220,34 @@ def require_one_publisher(node: Node, topic: str, timeout: float) -> None:
             raise RobotError(
                 f'topic {topic!r} has several publishers: {", ".join(nodes)}; '
                 'the state of the robot must come from one'
+            )
+        time.sleep(PUBLISHER_POLL)
+
+
+def require_sole_commander(node: Node, topic: str, timeout: float) -> None:
+    """Refuse to command a robot that another node commands; a dead one is waited for to vanish.
+
+    Heartbeat monitors, and what sends the last command without a context, are no such nodes.
+
+    Raises:
+        RobotError: there is another one, at once or still after the time-out [s].
+    """
+    me = node.get_fully_qualified_name()
+    deadline = time.monotonic() + timeout
+    while True:
+        nodes = publishing_nodes(node, topic)
+        others = [one for one in nodes if not one.endswith(LAST_COMMANDERS)]
+        for publisher in node.publishers:
+            if publisher.topic_name == topic and me in others:
+                others.remove(me)
+        if not others:
+            return
+        # Two of one name may be a dead one and the one in its place.
+        is_certain = any(one != me and UNKNOWN_NODE not in one for one in others)
+        if is_certain or time.monotonic() > deadline or not node.context.ok():
+            raise RobotError(
+                f'topic {topic!r} is published by {", ".join(others)} already: one node commands '
+                'a robot'
             )
         time.sleep(PUBLISHER_POLL)
 
