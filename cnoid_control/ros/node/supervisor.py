@@ -158,7 +158,7 @@ class Supervisor:
             self._loop.request_safe_state(reason, estop)
             # The loop's thread may be held up by a controller: whoever ticks takes it.
             deadline = time.monotonic() + STOP_TIMEOUT
-            while not (self._safe_state.is_estop if estop else self._safe_state.is_engaged):
+            while not self._is_taken(estop):
                 self._demand_stoppable()
                 if time.monotonic() > deadline:
                     raise RosError(
@@ -167,6 +167,11 @@ class Supervisor:
                 time.sleep(STOP_POLL)
         finally:
             stop.is_answered = True
+
+    def _is_taken(self, estop: bool) -> bool:
+        """Whether the robot is stopped; a pause, or the end of the controllers, is no stop yet."""
+        state = self._safe_state
+        return state.is_estop if estop else state.is_engaged and not state.is_expected
 
     def _remember_stop(self, reason: str, estop: bool) -> Stop:
         stop = Stop(reason, estop)

@@ -54,6 +54,13 @@ def test_the_arm_moves_while_the_button_is_held(start_process, ros_node, spin_un
         ), logs()
         return [place for _, place in states[start:]]
 
+    def call(name: str) -> tuple[bool, str]:
+        client = ros_node.create_client(Trigger, f'cnoid_control/{name}')
+        assert spin_until(client.service_is_ready)
+        future = client.call_async(Trigger.Request())
+        assert spin_until(future.done)
+        return future.result().success, future.result().message
+
     held, other = [0, 0, 0, 0, 1], [1, 1, 1, 1, 0]
     why = 'the enabling switch is not held (joy, button 4)'
     assert spin_until(lambda: f'safe state: {why}' in logs(), timeout=60.0), logs()
@@ -65,13 +72,14 @@ def test_the_arm_moves_while_the_button_is_held(start_process, ros_node, spin_un
     places = places_of_a_second(other)
     assert max(places) - min(places) < 0.03
     assert max(places) < 0.9 * GOAL
-    client = ros_node.create_client(Trigger, 'cnoid_control/resume')
-    assert spin_until(client.service_is_ready)
-    future = client.call_async(Trigger.Request())
-    assert spin_until(future.done)
-    assert (future.result().success, future.result().message) == (False, why)
+    assert call('resume') == (False, why)
     assert joystick(held, lambda: states[-1][1] > 0.93 * GOAL), logs()
     # Silence is a released button.
     assert spin_until(lambda: logs().count(f'safe state: {why}') == 3, timeout=60.0), logs()
+    # Who stops the robot meanwhile is answered when it is stopped, which nobody undoes by holding.
+    assert call('stop') == (True, 'stopped by ~/stop')
+    places = places_of_a_second(held)
+    assert max(places) - min(places) < 0.03
+    assert call('resume') == (False, 'there is no pause: stopped by ~/stop')
     assert robot.poll() is None
     assert node.poll() is None
