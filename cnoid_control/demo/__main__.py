@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import cnoid_control.demo
-from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, Process
+from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, Process, end_as_by_hand
 from cnoid_control.demo.report import FORCE_SENSORS, measure, print_table, save_pictures
 from cnoid_control.demo.watching import Progress, watch
 from cnoid_control.exceptions import CnoidControlError
@@ -64,16 +64,19 @@ def run(duration: float, out: Path) -> None:
 
 
 def main() -> int:
-    """Run the demonstration; the exit status is 1 where it failed."""
+    """Run the demonstration; the exit status is 1 where it failed, 130 where it was ended."""
     parser = argparse.ArgumentParser(
         prog='python -m cnoid_control.demo', description=cnoid_control.demo.__doc__
     )
     parser.add_argument('--duration', type=float, default=10.0, help='simulated time [s]')
     parser.add_argument('--out', type=Path, default=Path('out'), help='folder for the results')
     arguments = parser.parse_args()
+    end_as_by_hand()
     print(f'SR1 stands for {arguments.duration:g} s: MuJoCo and the ROS node, in lock-step')
     try:
         run(arguments.duration, arguments.out)
+    except KeyboardInterrupt:
+        return 130
     except CnoidControlError as error:
         print(f'demo: {error}', file=sys.stderr)
         return 1

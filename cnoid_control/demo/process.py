@@ -22,6 +22,15 @@ class DemoFailed(CnoidControlError):
     """The demonstration did not go as it should."""
 
 
+def end_as_by_hand() -> None:
+    """Have a termination signal end this process as Ctrl-C does: with the processes it started."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
 class Process:
     """One of the processes, its output in a file."""
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,22 @@ def test_sr1_stands_with_the_node_in_the_loop(tmp_path):
         assert row in result.stdout
     for name in ('sr1.png', 'demo.png', 'log/simulator.log', 'log/node.log'):
         assert (tmp_path / name).stat().st_size > 0
+
+
+def test_it_ends_with_the_processes_that_it_started(tmp_path):
+    """By a termination signal as by Ctrl-C: nothing is left behind."""
+    command = [sys.executable, '-m', 'cnoid_control.demo', '--duration', '600']
+    demo = subprocess.Popen([*command, '--out', str(tmp_path)], stdout=subprocess.DEVNULL)
+    children = []
+    deadline = time.monotonic() + 60
+    while len(children) < 2 and time.monotonic() < deadline:
+        time.sleep(0.2)
+        tasks = Path(f'/proc/{demo.pid}/task').glob('*/children')
+        children = [pid for task in tasks for pid in task.read_text().split()]
+    assert len(children) == 2
+    demo.terminate()
+    assert demo.wait(60) == 130
+    assert not [pid for pid in children if Path(f'/proc/{pid}').exists()]
 
 
 def check_until_it_fails(process):

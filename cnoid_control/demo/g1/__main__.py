@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ from cnoid_control.catalog.models import cached_model
 from cnoid_control.catalog.table import ITEMS
 from cnoid_control.demo.g1 import story
 from cnoid_control.demo.g1.track import Row, Track
-from cnoid_control.demo.process import DemoFailed
+from cnoid_control.demo.process import DemoFailed, end_as_by_hand
 from cnoid_control.exceptions import CnoidControlError
 
 
@@ -80,7 +79,7 @@ def get() -> None:
 
 
 def main() -> int:
-    """Run the demonstration; the exit status is 1 where it failed."""
+    """Run the demonstration; the exit status is 1 where it failed, 130 where it was ended."""
     parser = argparse.ArgumentParser(
         prog='python -m cnoid_control.demo.g1', description=cnoid_control.demo.g1.__doc__
     )
@@ -92,14 +91,15 @@ def main() -> int:
     given = parser.parse_args()
     # What is assumed in G1's file is of no interest here.
     logging.getLogger('cnoid_control').setLevel(logging.ERROR)
+    end_as_by_hand()
     try:
-        with contextlib.suppress(KeyboardInterrupt):
-            run(given.out, given.dance, given.dds_dance, not given.no_dds)
-            return 0
+        run(given.out, given.dance, given.dds_dance, not given.no_dds)
+    except KeyboardInterrupt:
         return 130
     except CnoidControlError as error:
         print(f'demo-g1: {error}', file=sys.stderr)
         return 1
+    return 0
 
 
 if __name__ == '__main__':
