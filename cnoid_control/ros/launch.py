@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -17,16 +19,13 @@ from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
-    IncludeLaunchDescription,
+    ExecuteProcess,
     OpaqueFunction,
     RegisterEventHandler,
 )
 from launch.event_handlers import OnProcessExit, OnShutdown
 from launch.events import Shutdown
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import PathJoinSubstitution
 from launch_ros.actions import Node
-from launch_ros.substitutions import FindPackageShare
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.launch_files import LaunchFiles
@@ -142,6 +141,8 @@ class Bringup:
             changes['simulation_reset'] = f'{PACKAGE}_mujoco/reset'
         if self.hardware in ('gazebo', 'mujoco_ros2_control'):
             changes['watchdog.state_timeout'] = SIMULATED_TIMEOUT
+        if self.hardware == 'gazebo':
+            changes['hardware.ros2_control.release_timeout'] = 0.5
         if self.hardware == 'topic':
             # The manager shows the last state again while the simulation waits or is late, and
             # the simulation waits while the manager is late, which goes by its own clock.
@@ -196,14 +197,17 @@ class Bringup:
     def gazebo(self) -> list[Action]:
         """Gazebo with ros2_control inside."""
         world = self.gazebo_world or str(self.files.world)
-        server = ' -s' if self.files.headless else ''
-        gazebo = IncludeLaunchDescription(
-            PythonLaunchDescriptionSource(
-                PathJoinSubstitution(
-                    [FindPackageShare('ros_gz_sim'), 'launch', 'gz_sim.launch.py']
-                )
-            ),
-            launch_arguments={'gz_args': f'{self.gz_args}{server} {world}'}.items(),
+        server = ['-s'] if self.files.headless else []
+        # Not by gz_sim.launch.py of ros_gz_sim: signals would end its shell, and not Gazebo.
+        paths = [
+            os.environ.get(name, '') for name in ('GZ_SIM_SYSTEM_PLUGIN_PATH', 'LD_LIBRARY_PATH')
+        ]
+        gazebo = ExecuteProcess(
+            cmd=['gz', 'sim', *shlex.split(self.gz_args), *server, world],
+            name='gazebo',
+            output='screen',
+            additional_env={'GZ_SIM_SYSTEM_PLUGIN_PATH': os.pathsep.join(filter(None, paths))},
+            on_exit=[EmitEvent(event=Shutdown(reason='Gazebo has ended'))],
         )
         spawn = self._node(
             'ros_gz_sim', 'create', arguments=['-topic', 'robot_description', *self._place()]

@@ -14,7 +14,12 @@ import yaml
 pytest.importorskip('launch_ros', reason='launch_ros is not installed: it comes with ROS 2')
 
 from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, RegisterEventHandler
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
 from launch.event_handlers import OnProcessExit
 from launch.utilities import perform_substitutions
 from launch_ros.actions import Node
@@ -293,6 +298,26 @@ def test_gazebo_has_the_names_rate_and_namespace_of_the_robot(root):
     words = words_of(by_name['create'], context)
     assert words[words.index('-name') + 1] == 'left'
     assert float(words[words.index('-z') + 1]) > 0.5
+
+
+def test_gazebo_ends_with_the_launch(root):
+    """It is signalled itself, not a shell around it; and nobody waits for its last switch."""
+    context = LaunchContext()
+    context.launch_configurations.update(
+        hardware='gazebo', headless='true', gz_args='-r -v "4"', world='/tmp/own world.sdf'
+    )
+    actions = [
+        action
+        for entity in describe(root, 'sr1_pd').entities
+        for action in [*(entity.execute(context) or [])]
+    ]
+    gazebo = next(one for one in actions if type(one) is ExecuteProcess)
+    words = [perform_substitutions(context, word) for word in gazebo.cmd]
+    assert words == ['gz', 'sim', '-r', '-v', '4', '-s', '/tmp/own world.sdf']
+    assert not gazebo.shell
+    nodes = {action.node_executable: action for action in actions if isinstance(action, Node)}
+    given = parameters(nodes['cnoid_control'], context)
+    assert given['hardware.ros2_control.release_timeout'] < 1.0
 
 
 def test_mujoco_ros2_control_gets_a_model_of_the_robot(root):

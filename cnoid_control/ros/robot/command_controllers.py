@@ -163,7 +163,7 @@ class CommandControllers:
         if self.manager is None:
             return
         try:
-            self.manager.release()
+            self.manager.release(self._parameters.release_timeout)
         except HardwareError as error:
             self._node.get_logger().warning(f'controllers are left active: {error}')
 

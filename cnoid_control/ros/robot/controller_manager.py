@@ -172,8 +172,20 @@ class ControllerManager:
             services.SwitchController, f'{self._name}/switch_controller', timeout
         )
 
-    def switch(self, activate: list[str], deactivate: list[str], strict: bool = True) -> None:
+    def switch(
+        self,
+        activate: list[str],
+        deactivate: list[str],
+        strict: bool = True,
+        timeout: float | None = None,
+    ) -> None:
         """Switch controllers on and off at once; unless strict, as far as possible.
+
+        Args:
+            activate: controllers to switch on.
+            deactivate: controllers to switch off.
+            strict: whether all of it is done, or nothing.
+            timeout: time that the manager has for it [s]; the usual one where None.
 
         Raises:
             RobotError: the manager did not switch.
@@ -186,14 +198,16 @@ class ControllerManager:
             deactivate_controllers=deactivate,
             strictness=kind.STRICT if strict else kind.BEST_EFFORT,
         )
-        request.timeout.sec = int(self._timeout)
+        limit = self._timeout if timeout is None else timeout
+        request.timeout.sec = int(limit)
+        request.timeout.nanosec = round(1e9 * (limit % 1.0))
         # Before it is done: whoever sees the change must know that it was meant.
         self.deactivated |= set(deactivate)
         answer = self._supervision.call(
             services.SwitchController,
             f'{self._name}/switch_controller',
             request,
-            2.0 * self._timeout,
+            2.0 * limit,
         )
         if not answer.ok:
             self.deactivated -= set(deactivate)
@@ -204,8 +218,11 @@ class ControllerManager:
         self.deactivated -= set(activate)
         self.activated = [name for name in self.activated if name not in deactivate] + activate
 
-    def release(self) -> None:
+    def release(self, timeout: float) -> None:
         """Deactivate what was activated from here.
+
+        Args:
+            timeout: time that the manager has for it [s].
 
         Raises:
             RobotError: the manager did not switch.
@@ -221,7 +238,7 @@ class ControllerManager:
             name for name in self.activated if name in states and states[name].state == 'active'
         ]
         if mine:
-            self.switch([], mine)
+            self.switch([], mine, timeout=timeout)
         self.activated = []
 
 

@@ -669,7 +669,9 @@ class Ros2ControlHardware(Hardware):
             elif self._shutdown_publisher is not None:
                 manager = self.command_controllers.manager
                 activated = manager.activated if manager is not None else []
-                self._shutdown_publisher.stop(self.command_publishers, activated)
+                self._shutdown_publisher.stop(
+                    self.command_publishers, activated, self.parameters.release_timeout
+                )
 
     def _wait_until_obeyed(self) -> None:
         """Repeat the safe command until the command controllers must have passed it on.

@@ -128,6 +128,14 @@ class Ros2ControlParameters:
     startup_timeout: float = parameter(
         30.0, 'longest wait for what is needed to start', unit='s', minimum=0.0
     )
+    release_timeout: float = parameter(
+        5.0,
+        'time that controller_manager has to deactivate controllers at the end; Gazebo, which is '
+        'told to end at the same time, does not do it any more',
+        unit='s',
+        minimum=0.0,
+        read_only=True,
+    )
     state_timeout: float = parameter(
         0.0,
         'longest wait for a joint state before the watchdog is asked; 0 for 0.05 s, or 3.5 '

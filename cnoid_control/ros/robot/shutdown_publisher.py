@@ -80,13 +80,17 @@ class ShutdownPublisher:
                 self._publishers[one.name].send_values(one.values(), 0)
 
     def stop(
-        self, publishers: Sequence[JointCommandPublisher], activated: Sequence[str]
+        self,
+        publishers: Sequence[JointCommandPublisher],
+        activated: Sequence[str],
+        timeout: float,
     ) -> list[str]:
         """Send the commands in the body until they have arrived, and deactivate controllers.
 
         Args:
             publishers: the node's own publishers, which cannot send any more.
             activated: the controllers to deactivate.
+            timeout: time that the manager has for it [s].
 
         Returns:
             Names of the command controllers that have received the command.
@@ -99,7 +103,7 @@ class ShutdownPublisher:
             while time.monotonic() < deadline:
                 time.sleep(min(REPETITION, self._obeyed_time))
                 self.send(publishers)
-            self._release(self._open(), list(activated))
+            self._release(self._open(), list(activated), timeout)
         return reached
 
     def _reach(self, original: JointCommandPublisher) -> bool:
@@ -114,10 +118,10 @@ class ShutdownPublisher:
         self.send([original])
         return publisher.flush(FLUSH_TIMEOUT)
 
-    def _release(self, node: Node, names: list[str]) -> None:
+    def _release(self, node: Node, names: list[str], timeout: float) -> None:
         supervision = SupervisionNode(node, self._name)
         try:
-            ControllerManager(self._manager, supervision).switch([], names)
+            ControllerManager(self._manager, supervision).switch([], names, timeout=timeout)
         except CnoidControlError as error:
             node.get_logger().error(f'cannot deactivate {", ".join(names)}: {error}')
         finally:

@@ -61,7 +61,7 @@ def test_one_command_arrives_after_the_context_is_lost(rig, sender, channel, rec
     channel.source[:] = 0.0
     resort.send([channel])
     rig.wait(lambda: list(received[-1]) == [0.0, 0.0])
-    assert resort.stop([channel], []) == ['effort_controller']
+    assert resort.stop([channel], [], 5.0) == ['effort_controller']
     resort.close()
 
 
@@ -71,7 +71,7 @@ def test_the_second_way_is_opened_anew_where_it_is_lost_as_well(rig, sender, cha
     resort = ShutdownPublisher(sender, '')
     rclpy.shutdown(context=sender.context)
     resort.send([channel])
-    assert resort.stop([channel], []) == ['effort_controller']
+    assert resort.stop([channel], [], 5.0) == ['effort_controller']
     rig.wait(lambda: received)
     resort.close()
 
@@ -88,4 +88,4 @@ def test_a_manager_that_has_gone_is_not_waited_for(rig):
             rig.robot.destroy_service(service)
     rig.wait(lambda: not manager.is_there(0.0))
     with pytest.raises(ServiceUnavailable, match="'controller_manager': it disappeared"):
-        manager.release()
+        manager.release(3600.0)
