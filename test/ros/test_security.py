@@ -15,6 +15,7 @@ from node_rig import CONTROLLERS, NodeRig, write_config
 
 from cnoid_control.faults.dds_testbed import DdsRig
 
+TELEOP = 'cnoid_control_teleop'
 # What the nodes use in other modes or with other controllers than the ones of this test.
 ON_OCCASION = {
     ('cnoid_control', 'topics subscribe', '/clock'),
@@ -24,6 +25,7 @@ ON_OCCASION = {
     ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
     ('cnoid_control', 'topics subscribe', '/cnoid_control/joint_trajectory'),
     ('cnoid_control', 'topics subscribe', '/robot_description'),
+    ('cnoid_control', 'topics subscribe', '/joy'),
     ('_cnoid_control_supervision', 'services request', '/cnoid_control_mujoco/reset'),
     (
         '_cnoid_control_supervision',
@@ -87,6 +89,8 @@ def graph_entries(node) -> set[tuple[str, str, str]]:
 def test_the_policy_names_exactly_what_the_nodes_use(root: Path) -> None:
     """Nothing that SR1's nodes use is missing, and nothing is allowed that none ever uses."""
     allowed = policy_entries(root / 'security' / 'policy.xml')
+    # It is started by who moves the robot by hand.
+    allowed = {entry for entry in allowed if entry[0] != TELEOP}
     rig = DdsRig(heartbeat=True)
     used: set[tuple[str, str, str]] = set()
     deadline = time.monotonic() + 60.0
@@ -99,6 +103,33 @@ def test_the_policy_names_exactly_what_the_nodes_use(root: Path) -> None:
         rig.close()
     assert used - allowed == set()
     assert allowed - used == ON_OCCASION, (allowed - used) ^ ON_OCCASION
+
+
+def test_the_policy_names_exactly_what_teleop_uses(root: Path, ros_node, spin_until) -> None:
+    """With twists, sticks and the stop; the emergency stop is another choice of the latter."""
+    from cnoid_control.plugin.mailbox import Joy
+    from cnoid_control.ros.teleop_node import TeleopNode, TeleopOptions
+    from cnoid_control.teleop.device import TeleopDevice
+
+    class Untouched(TeleopDevice):
+        def read(self) -> Joy:
+            return Joy()
+
+        def close(self) -> None:
+            """There is nothing to give back."""
+
+    allowed = {e for e in policy_entries(root / 'security' / 'policy.xml') if e[0] == TELEOP}
+    options = TeleopOptions(joy='joy')
+    node = TeleopNode(Untouched(), options, lambda line: None, ros_node.context)
+    on_occasion = {(TELEOP, 'services request', '/cnoid_control/estop')}
+
+    def used() -> set[tuple[str, str, str]]:
+        return {entry for entry in graph_entries(ros_node) if entry[0] == TELEOP}
+
+    try:
+        assert spin_until(lambda: used() == allowed - on_occasion), used() ^ allowed
+    finally:
+        node.destroy_node()
 
 
 def test_the_policy_allows_the_trajectory_action(root: Path) -> None:
