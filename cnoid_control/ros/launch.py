@@ -141,6 +141,8 @@ class Bringup:
             changes['simulation_reset'] = f'{PACKAGE}_mujoco/reset'
         if self.hardware in ('gazebo', 'mujoco_ros2_control'):
             changes['watchdog.state_timeout'] = SIMULATED_TIMEOUT
+            # The manager has its rate from here. On a busy machine it leaves states out.
+            changes['watchdog.rate_action'] = 'warn'
         if self.hardware == 'gazebo':
             changes['hardware.ros2_control.release_timeout'] = 0.5
         if self.hardware == 'topic':
