@@ -10,7 +10,7 @@ import pytest
 
 from cnoid_control.catalog import cached_model
 from cnoid_control.demo.g1 import story
-from cnoid_control.demo.g1.report import merged
+from cnoid_control.demo.g1.report import failures, merged, print_table
 from cnoid_control.demo.g1.track import Track, limit_row, speed_row
 from cnoid_control.demo.robot_sample import Sample
 
@@ -44,6 +44,24 @@ def test_what_is_not_as_expected_is_not_ok() -> None:
     assert not speed_row('walks', float('nan'), 0.5).ok
     assert limit_row('leans', 3.0, 15.0, '°').ok
     assert not limit_row('leans', float('nan'), 15.0, '°').ok
+
+
+def test_a_table_says_what_failed(capsys) -> None:
+    """The line is marked, and named for the exit status; cells that one way lacks stay empty."""
+    columns = {
+        'here': [speed_row('walks', 0.1, 0.5), limit_row('leans', 3.0, 15.0, '°')],
+        'there': [limit_row('leans', 4.0, 15.0, '°')],
+    }
+    print_table(columns)
+    printed = {
+        line.split('│')[1].strip(): line
+        for line in capsys.readouterr().out.splitlines()
+        if '│' in line
+    }
+    assert '0.10 m/s ✗' in printed['walks']
+    assert '✗' not in printed['leans']
+    assert '4.0 °' in printed['leans']
+    assert failures(columns) == ['here: walks']
 
 
 def test_lines_of_two_tables_keep_their_order() -> None:

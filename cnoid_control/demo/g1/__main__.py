@@ -54,7 +54,7 @@ def run(out: Path, dance: float, dds_dance: float, with_dds: bool) -> None:
     report.save_picture(picture, body, embedded.track, embedded.dance)
     report.save_plot(plot, tracks, dances, killed)
     print(f'picture: {picture}   plot: {plot}   logs: {out / "log"}')
-    wrong = [f'{name}: {row.what}' for name, rows in columns.items() for row in rows if not row.ok]
+    wrong = report.failures(columns)
     if wrong:
         raise DemoFailed('not as it should be: ' + '; '.join(wrong))
 

@@ -47,6 +47,11 @@ def print_table(columns: dict[str, list[Row]]) -> None:
     Console().print(table)
 
 
+def failures(columns: dict[str, list[Row]]) -> list[str]:
+    """What is not as expected, with the way in which it was played."""
+    return [f'{name}: {row.what}' for name, rows in columns.items() for row in rows if not row.ok]
+
+
 def _cell(row: Row) -> str:
     return row.seen if row.ok else f'[bold red]{row.seen} ✗[/bold red]'
 
