@@ -79,7 +79,7 @@ def test_no_two_test_files_have_the_same_name():
 
 
 # Distribution that pip installs, and the key by which rosdep knows it; the tools of the log
-# come with mcap-ros2-support there.
+# come with mcap-ros2-support there, threadpoolctl with scikit-learn.
 ROSDEP = {
     'daqp': 'python3-daqp-pip',
     'lz4': 'mcap-ros2-support',
@@ -92,6 +92,7 @@ ROSDEP = {
     'pyyaml': 'python3-yaml',
     'rich': 'python3-rich',
     'ruckig': 'ruckig',
+    'threadpoolctl': 'python3-sklearn',
     'xacro': 'xacro',
     'zstandard': 'mcap-ros2-support',
 }
