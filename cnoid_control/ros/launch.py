@@ -149,6 +149,8 @@ class Bringup:
             # The manager shows the last state again while the simulation waits or is late, and
             # the simulation waits while the manager is late, which goes by its own clock.
             changes['hardware.ros2_control.repetition_time'] = 0.2
+            # Each fresh state is one step of the simulation, at whatever pace they come.
+            changes['hardware.ros2_control.rate_check'] = 'ignore'
             changes['watchdog.state_timeout'] = 3.0
             changes['watchdog.time_jump'] = 3.0
         node = self._node(

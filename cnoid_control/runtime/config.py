@@ -93,6 +93,7 @@ ROS_KEYS = frozenset(
         'joint_commands_topic',
         'joint_states_topic',
         'active_controllers',
+        'default_strictness',
         'clock_rate',
         'root_rate',
         'link_frames',

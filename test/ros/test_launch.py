@@ -201,6 +201,7 @@ def test_behind_a_manager_repeated_states_are_no_new_ones(root):
     nodes, context = started(root, hardware='topic', rate='500', use_sim_time='true')
     given = parameters(nodes['cnoid_control/cnoid_control'], context)
     assert given['hardware.ros2_control.repetition_time'] > 0.0
+    assert given['hardware.ros2_control.rate_check'] == 'ignore'
     assert (given['watchdog.state_timeout'], given['watchdog.time_jump']) == (3.0, 3.0)
     robot = parameters(nodes['cnoid_control/cnoid_control_mujoco'], context)
     assert (robot['interface'], robot['clock_rate']) == ('topic', 500.0)

@@ -16,6 +16,7 @@ from cnoid_control.ros.robot.parameters import (
     command_options,
 )
 from cnoid_control.ros.sim.controllers import (
+    BEST_EFFORT,
     SimulatedController,
     SimulatedControllers,
     forward_controller,
@@ -81,6 +82,7 @@ def make_controllers(
     devices: dict[str, Served],
     active: Iterable[str] = (),
     interfaces: Mapping[str, Sequence[str]] | None = None,
+    default_strictness: int = BEST_EFFORT,
 ) -> SimulatedControllers:
     """Controllers that ros2_control would have loaded for this configuration.
 
@@ -90,6 +92,7 @@ def make_controllers(
         devices: its devices by topic, see `served_devices`.
         active: command controllers that are active from the start.
         interfaces: command interfaces of each joint; where None, joints have them all.
+        default_strictness: strictness of a switch that names none.
 
     Raises:
         ParameterError: a controller that is to be active does not exist.
@@ -136,7 +139,7 @@ def make_controllers(
         if joints:
             controllers.append(forward_controller(name, options.interface, joints))
             loaded.append(name)
-    made = SimulatedControllers(controllers)
+    made = SimulatedControllers(controllers, default_strictness)
     for name in active:
         if name not in loaded:
             raise not_allowed('active_controllers', name, choices(loaded))

@@ -96,11 +96,12 @@ class ControllerServer:
         response.controller = [
             ControllerState(
                 name=controller.name,
-                state=_state(controller).label,
+                state=controller.state,
                 type=controller.type,
                 claimed_interfaces=controller.command_interfaces if controller.active else [],
                 required_command_interfaces=controller.command_interfaces,
                 required_state_interfaces=list(controller.state_interfaces),
+                is_chained=self._controllers.is_chained(controller.name),
             )
             for controller in self._controllers
         ]
@@ -210,7 +211,12 @@ def watch_activity(
     )
 
 
+STATES = {
+    'active': State.PRIMARY_STATE_ACTIVE,
+    'inactive': State.PRIMARY_STATE_INACTIVE,
+    'unconfigured': State.PRIMARY_STATE_UNCONFIGURED,
+}
+
+
 def _state(controller: SimulatedController) -> Any:
-    if controller.active:
-        return State(id=State.PRIMARY_STATE_ACTIVE, label='active')
-    return State(id=State.PRIMARY_STATE_INACTIVE, label='inactive')
+    return State(id=STATES[controller.state], label=controller.state)

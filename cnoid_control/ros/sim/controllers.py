@@ -28,6 +28,8 @@ class SimulatedController:
         state_interfaces: what a broadcaster reads.
         parameters: parameters of its node.
         active: whether it runs.
+        configured: whether it is configured; one that was cleaned up is not.
+        followers: controllers that take their references from it while it runs.
     """
 
     name: str
@@ -37,6 +39,15 @@ class SimulatedController:
     state_interfaces: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     active: bool = False
+    configured: bool = True
+    followers: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """Name of its life-cycle state."""
+        if not self.configured:
+            return 'unconfigured'
+        return 'active' if self.active else 'inactive'
 
     @property
     def command_interfaces(self) -> list[str]:
@@ -72,8 +83,17 @@ class SimulatedControllers:
     velocity with or without effort, or these three with stiffness and damping.
     """
 
-    def __init__(self, controllers: Iterable[SimulatedController]) -> None:
-        """Load controllers; those marked active run."""
+    def __init__(
+        self, controllers: Iterable[SimulatedController], default_strictness: int = BEST_EFFORT
+    ) -> None:
+        """Load controllers; those marked active run.
+
+        Args:
+            controllers: the controllers.
+            default_strictness: strictness where a request names none: BEST_EFFORT in Jazzy and
+                Kilted, STRICT from Lyrical on.
+        """
+        self._default_strictness = default_strictness
         self._controllers = {controller.name: controller for controller in controllers}
 
     def __iter__(self) -> Any:
@@ -97,7 +117,8 @@ class SimulatedControllers:
         With STRICT nothing changes unless all of it can be done; otherwise what cannot be done
         is left out. Two controllers that want one joint are refused either way.
         """
-        strict = strictness == STRICT
+        # Others than these two are not implemented by any manager: best effort is made.
+        strict = (strictness or self._default_strictness) == STRICT
         problems = self._problems(activate, deactivate)
         if problems and strict:
             return SwitchResult(False, '; '.join(problems))
@@ -105,7 +126,9 @@ class SimulatedControllers:
         starting = [
             n
             for n in dict.fromkeys(activate)
-            if n in self._controllers and (not self[n].active or n in stopping)
+            if n in self._controllers
+            and self[n].configured
+            and (not self[n].active or n in stopping)
         ]
         conflict = self._conflict(starting, stopping)
         if conflict:
@@ -116,12 +139,40 @@ class SimulatedControllers:
             self[name].active = True
         return SwitchResult(True, '; '.join(problems))
 
+    def fail(self, name: str) -> list[str]:
+        """Deactivate a controller that has failed, and the whole chain that it is in.
+
+        Returns:
+            Names of the controllers that were active.
+        """
+        chain = [name]
+        for member in chain:
+            before = [one.name for one in self if member in one.followers]
+            chain += [one for one in (*self[member].followers, *before) if one not in chain]
+        stopped = [member for member in chain if self[member].active]
+        for member in stopped:
+            self[member].active = False
+        return stopped
+
+    def is_chained(self, name: str) -> bool:
+        """Whether a controller takes its references from another one now."""
+        return any(one.active and name in one.followers for one in self)
+
+    def clean_up(self, name: str) -> SwitchResult:
+        """Bring a controller back to where it was loaded; one that is active is refused."""
+        if self[name].active:
+            return SwitchResult(False, f'controller {name!r} is active')
+        self[name].configured = False
+        return SwitchResult(True, '')
+
     def _problems(self, activate: Sequence[str], deactivate: Sequence[str]) -> list[str]:
         problems = []
         for name in (*activate, *deactivate):
             if name not in self._controllers:
                 problems.append(f'controller {name!r} is not loaded; {choices(self._controllers)}')
         for name in activate:
+            if name in self._controllers and not self[name].configured:
+                problems.append(f'controller {name!r} is unconfigured')
             if name in self._controllers and self[name].active and name not in deactivate:
                 problems.append(f'controller {name!r} is active already')
         for name in deactivate:

@@ -56,7 +56,7 @@ from cnoid_control.ros.sim.devices import DeviceInputs, DevicePublisher, make_pu
 from cnoid_control.ros.sim.frames import FramePublisher, frame_prefix
 from cnoid_control.ros.sim.loop import SimulationLoop
 from cnoid_control.ros.sim.pacing import FREE, LOCKSTEP, Pacing
-from cnoid_control.ros.sim.parameters import TOPIC, SimulationParameters
+from cnoid_control.ros.sim.parameters import STRICTNESS, TOPIC, SimulationParameters
 from cnoid_control.ros.sim.services import (
     REQUEST_TIMEOUT,
     SimulationDiagnostics,
@@ -119,6 +119,7 @@ class MujocoNode(Node):
             self._devices,
             self.parameters.active_controllers,
             self._interfaces(),
+            STRICTNESS[self.parameters.default_strictness],
         )
         self._inputs = self._make_inputs()
         parameters = self.parameters
@@ -262,7 +263,7 @@ class MujocoNode(Node):
 
     def _drop(self, name: str, reason: str) -> None:
         self.get_logger().error(f'{name}: {reason}')
-        self.controllers[name].active = False
+        self.controllers.fail(name)
         if self._server is not None:
             self._server.publish_activity()
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cnoid_control.parameters import parameter
+from cnoid_control.ros.sim.controllers import BEST_EFFORT, STRICT
 from cnoid_control.ros.sim.pacing import PACED, PACINGS
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
 CONTROLLERS, TOPIC = 'controllers', 'topic'
+STRICTNESS = {'best_effort': BEST_EFFORT, 'strict': STRICT}
 
 
 @dataclass
@@ -67,6 +69,13 @@ class SimulationParameters:
     )
     active_controllers: list[str] = parameter(
         [], 'command controllers that are active from the start', read_only=True
+    )
+    default_strictness: str = parameter(
+        'best_effort',
+        'strictness of a switch of controllers that names none: best_effort as in Jazzy and '
+        'Kilted, strict as from Lyrical on',
+        choices=tuple(STRICTNESS),
+        read_only=True,
     )
     clock_rate: float = parameter(
         100.0, 'rate of /clock; 0 for none', unit='Hz', minimum=0.0, maximum=1e5, read_only=True

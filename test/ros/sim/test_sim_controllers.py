@@ -107,3 +107,47 @@ def test_gains_go_with_position_velocity_and_effort_alone():
     assert not result.ok
     assert controllers.switch([], [name for name in names if name != 'effort'], STRICT).ok
     assert active(controllers) == ['effort']
+
+
+def test_a_switch_without_strictness_is_that_of_the_distribution():
+    """Best effort in Jazzy and Kilted; from Lyrical on all or nothing."""
+    joints = ['hip']
+    for default, made in ((BEST_EFFORT, True), (STRICT, False)):
+        controllers = SimulatedControllers(
+            [forward_controller('effort', 'effort', joints)], default
+        )
+        assert controllers.switch(['effort', 'nobody'], [], 0).ok is made
+        assert active(controllers) == (['effort'] if made else [])
+        # AUTO and FORCE_AUTO are best effort in all of them.
+        assert controllers.switch(['nobody'], ['effort'], 3).ok
+
+
+def test_an_error_deactivates_the_whole_chain(controllers):
+    """What precedes and what follows a controller that fails stops with it; others go on."""
+    chain = SimulatedControllers(
+        [
+            SimulatedController('head', 'x', active=True, followers=('middle',)),
+            SimulatedController('middle', 'x', active=True, followers=('tail',)),
+            SimulatedController('tail', 'x', active=True),
+            SimulatedController('other', 'x', active=True),
+        ]
+    )
+    assert chain.is_chained('tail')
+    assert not chain.is_chained('head')
+    assert sorted(chain.fail('middle')) == ['head', 'middle', 'tail']
+    assert [one.name for one in chain if one.active] == ['other']
+    assert not chain.is_chained('tail')
+
+
+def test_a_controller_that_was_cleaned_up_cannot_be_activated(controllers):
+    """It is unconfigured; an active one is not cleaned up."""
+    assert controllers.switch(['effort'], [], STRICT).ok
+    assert not controllers.clean_up('effort').ok
+    assert controllers.switch([], ['effort'], STRICT).ok
+    assert controllers.clean_up('effort').ok
+    assert controllers['effort'].state == 'unconfigured'
+    result = controllers.switch(['effort'], [], STRICT)
+    assert not result.ok
+    assert 'unconfigured' in result.message
+    assert controllers.switch(['effort'], [], BEST_EFFORT).ok
+    assert active(controllers) == []
