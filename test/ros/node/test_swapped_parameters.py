@@ -67,7 +67,7 @@ def test_one_mailbox_that_cannot_be_bridged_leaves_the_others_alone(served: Serv
     mailboxes = served.session.operation.mailboxes()
     mailboxes[0].topic = 'no topic'
     served.node._bridge.open(mailboxes)
-    topics = [subscription.topic_name for subscription in served.node._bridge._subscriptions]
+    topics = [topic._subscription.topic_name for topic in served.node._bridge._topics]
     assert topics == ['/cnoid_control/targets']
 
 

@@ -15,7 +15,12 @@ from cnoid_control import Simulation
 DURATION = 3.0
 
 
-def test_trotter_walks_through_dds_as_embedded(start_process, ros_node, spin_until, root):
+# A robot of which nothing but joints, IMU and forces is known.
+BLIND = ['-p', 'policy.base:=estimator', '-p', "hardware.ros2_control.odometry:=''"]
+
+
+@pytest.mark.parametrize('words', [[], BLIND], ids=['odometry', 'estimator'])
+def test_trotter_walks_through_dds_as_embedded(start_process, ros_node, spin_until, root, words):
     """In lock-step the trunk is where it is when all runs in one process, and it has walked."""
     config = ['--ros-args', '--params-file', str(root / 'config' / 'trotter_walk.yaml')]
     lockstep = ['-p', 'pacing:=lockstep', '-p', 'real_time_factor:=0.0']
@@ -36,11 +41,13 @@ def test_trotter_walks_through_dds_as_embedded(start_process, ros_node, spin_unt
         *config,
         '-p',
         'hardware.ros2_control.lock_step:=true',
+        *words,
     )
     last = round(DURATION * 500.0)
     reached = spin_until(lambda: places and max(places) > last, timeout=90)
     assert reached, robot.log_path.read_text() + node.log_path.read_text()
-    with Simulation('trotter_walk') as simulation:
+    changes = {'policy.base': 'estimator'} if words else {}
+    with Simulation('trotter_walk', changes=changes) as simulation:
         simulation.run(DURATION)
         expected = np.array(simulation.recorded.root_position)
     seen = sorted(tick for tick in places if 0 < tick <= last)
