@@ -332,7 +332,7 @@ def _ask_observations(draft: Draft, size: int, joints: int) -> None:
         one = sum(_term_size(name, joints) for name in names.split(', '))
         if size % one == 0:
             trainers = ' / '.join(key for key, value in LAYOUTS.items() if value == names)
-            history = f', each with history: {size // one}' if size > one else ''
+            history = f', with history: {size // one}' if size > one else ''
             fitting.append(f'{trainers}{history}: [{names}]')
     comments = [f'Not said by the file. Layouts of {size} values to check first:', *fitting]
     draft.ask(

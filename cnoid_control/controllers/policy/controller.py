@@ -113,6 +113,9 @@ class PolicyParameters:
         [], "terms of the observation, in order; the policy's own where empty", read_only=True
     )
     terms: dict[str, TermParameters] = parameter({}, 'options of terms by name', read_only=True)
+    history: int = parameter(
+        1, 'values of so many periods, of terms that say no number', minimum=1, read_only=True
+    )
     history_order: str = parameter(
         'oldest_first',
         'order in a history',
@@ -355,6 +358,11 @@ class PolicyController(SimpleController):
                 f'{self.network.file.name} does not say what it observes: list the terms in order',
             )
         terms = self._merged_terms(given.terms)
+        if given.history > 1:
+            for name in names:
+                term = terms.get(name, TermParameters())
+                if term.history == 1:
+                    terms[name] = replace(term, history=given.history)
         for name in given.terms:
             if name not in names and name not in given.inputs.values():
                 raise not_allowed(f'terms.{name}', name, choices([*names, *given.inputs.values()]))

@@ -219,6 +219,14 @@ def test_histories(tmp_path: Path, of: str, order: str, expected: list[float]) -
     assert seen == expected
 
 
+def test_one_history_for_all_terms(tmp_path: Path) -> None:
+    """Of terms that say no number; also of those that nobody has said anything of."""
+    terms = {'a': {'source': 'absolute_joint_position', 'joints': ['joint0'], 'history': 2}}
+    given = options(tmp_path, 11, observations=['a', 'joint_velocity'], terms=terms, history=3)
+    controller = make(given)
+    assert controller.observation.layout() == [('a', 0, 2), ('joint_velocity', 2, 9)]
+
+
 def test_terms_of_devices_mailboxes_and_functions(tmp_path: Path) -> None:
     """Whatever the robot measures, whoever sends it, or a function of one's own."""
     own = tmp_path / 'own.py'
