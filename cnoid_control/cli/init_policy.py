@@ -221,6 +221,12 @@ def _fill(
         draft.ask('period', 'time between two inferences [s], such as 0.02')
     _fill_gains(draft, known, body, joints)
     sources = [str(term.source) for term in known.terms.values()]
+    if not body.is_fixed_root:
+        draft.put(
+            'base',
+            'hardware',
+            'Pose and motion of the base as simulated; `estimator`: from IMU and legs, as on a robot.',
+        )
     observed = draft.values.get('observations', [])
     sources += [observed] if isinstance(observed, str) else observed
     # Of an observation that is asked for, the question names it, too.
@@ -518,7 +524,11 @@ def _text(
     text += f'    rate: {yaml_number(rate)}\n    controller: policy\n    policy:\n'
     for key, value in _ordered(draft.values).items():
         text += yaml_entry(key, value, 3, draft.comments)
-    return text + '    hardware:\n      type: mujoco\n'
+    text += '    hardware:\n      type: mujoco\n'
+    if not body.is_fixed_root:
+        text += '      ros2_control:\n        # Of the simulated base; it is not read elsewhere.\n'
+        text += '        odometry: cnoid_control_mujoco/root\n'
+    return text
 
 
 def _said(known: Metadata) -> list[str]:
@@ -550,6 +560,7 @@ ORDER = (
     'kd',
     'kp_of',
     'kd_of',
+    'base',
     'actuators',
     'velocity',
 )

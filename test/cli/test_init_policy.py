@@ -356,6 +356,10 @@ def test_the_policy_that_is_here_walks(capsys) -> None:
     """All that it needs is in its file."""
     assert main(['init', 'trotter_walk', '--robot', 'trotter', '-o', 'mine']) == 0
     assert 'not yet to be run' not in capsys.readouterr().out
+    whole = yaml.safe_load(Path('mine/mine.yaml').read_text())['/**']['ros__parameters']
+    # The MuJoCo node serves the base that the policy is told of.
+    assert whole['hardware']['ros2_control'] == {'odometry': 'cnoid_control_mujoco/root'}
+    assert whole['policy']['base'] == 'hardware'
     assert main(['run', 'mine', '--duration', '3', '--json']) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary['exit'] == 'completed'
