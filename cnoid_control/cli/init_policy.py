@@ -215,7 +215,8 @@ def _fill(
         has = f'; the model has the postures {names}' if names else ''
         draft.ask(
             'posture',
-            f'default posture, which actions and positions are relative to, by joint name{has}',
+            f'default posture, which actions and positions are relative to: by joint name, or a '
+            f'list in the order of `joints`{has}',
         )
     if not known.period:
         draft.ask('period', 'time between two inferences [s], such as 0.02')
@@ -225,7 +226,7 @@ def _fill(
         draft.put(
             'base',
             'hardware',
-            'Pose and motion of the base as simulated; `estimator`: from IMU and legs, as on a robot.',
+            'The base as simulated; `estimator`: from IMU and legs, as on a robot.',
         )
     observed = draft.values.get('observations', [])
     sources += [observed] if isinstance(observed, str) else observed
@@ -370,7 +371,8 @@ def _fill_gains(draft: Draft, known: Metadata, body: Body, joints: list[str]) ->
             unit = 'N m/rad' if key == 'kp' else 'N m s/rad'
             draft.ask(
                 key,
-                f'gain of all joints [{unit}], or {key}_of by joint name: {", ".join(lacking)}',
+                f'gain [{unit}] of all joints, or a list in the order of `joints`, or {key}_of by '
+                f'joint name: {", ".join(lacking)}',
             )
         else:
             draft.said.append(f"{key} is that of the model's actuators; no file says another one")
@@ -458,7 +460,10 @@ def _gains(draft: Draft, known: Metadata, body: Body, key: str) -> Any:
     import numpy as np
 
     one = draft.values.get(key)
-    said = {**getattr(known, key), **draft.values.get(f'{key}_of', {})}
+    said = {**getattr(known, key)}
+    if isinstance(one, list):
+        said |= dict(zip(draft.values.get('joints') or known.joints, one, strict=False))
+    said |= draft.values.get(f'{key}_of', {})
     gains = []
     for joint in body.joints:
         own = getattr(joint.description, key)
@@ -516,6 +521,8 @@ def _text(
     text += f'      model: {yaml_scalar(entry)}\n'
     text += f'      base: {"fixed" if body.is_fixed_root else "floating"}\n'
     posture = draft.values.get('posture') or known.default
+    if isinstance(posture, list):
+        posture = dict(zip(draft.values.get('joints') or known.joints, posture, strict=False))
     if isinstance(posture, Mapping) and posture:
         posture = {joint: value for joint, value in posture.items() if joint in body.joint_names}
     if posture and not str(posture).startswith(TO_FILL_IN):

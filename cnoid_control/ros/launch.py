@@ -82,6 +82,8 @@ class Bringup:
             self.node_changes['controller'] = _from_here(given['controller'])
         if given['scale']:
             self.node_changes['scale'] = float(given['scale'])
+        if given['enable']:
+            self.node_changes['enable.topic'] = given['enable']
         if given['dry_run'] == 'true':
             self.node_changes['hardware.ros2_control.dry_run'] = True
         if given['joint_pid']:
@@ -367,6 +369,12 @@ ARGUMENTS = (
         '',
         (),
         'share of speed and gain, from 0 to 1; that of the configuration where empty',
+    ),
+    Argument(
+        'enable',
+        '',
+        (),
+        'topic of the joystick whose button must be held; that of the configuration where empty',
     ),
     Argument(
         'controllers_file',

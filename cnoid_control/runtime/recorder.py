@@ -81,8 +81,8 @@ class LogEncoder:
         self._states = layouts.joint_state(names, with_effort='u' in inputs.columns)
         self._commands = layouts.joint_state(names)
         self._root = layouts.odometry('world', body.root_link.name)
-        self._more_inputs = _places(inputs, NAMED_INPUTS)
-        self._more_outputs = _places(outputs, COMMAND_ARRAYS)
+        self._more_inputs = other_columns(inputs, NAMED_INPUTS)
+        self._more_outputs = other_columns(outputs, COMMAND_ARRAYS)
         self._tick = layouts.numbers(1 + len(self._more_inputs))
         self._rest = layouts.numbers(len(self._more_outputs))
         self._sensors = [(device, MeasurementCodec(device)) for device in sensors]
@@ -188,7 +188,8 @@ def unrotate(quaternions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return vectors + w * twice + np.cross(axis, twice)
 
 
-def _places(channels: Channels, named: tuple[str, ...]) -> np.ndarray:
+def other_columns(channels: Channels, named: tuple[str, ...]) -> np.ndarray:
+    """Places in a row of what has no topic of its own, in the order of the topic for it."""
     places = [
         np.arange(place.start, place.stop)
         for name, place in channels.columns.items()

@@ -23,7 +23,12 @@ from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import RunConfig, config_from_text
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop import RunOutcome
-from cnoid_control.runtime.recorder import joint_names, mailbox_topic, restore_state_text
+from cnoid_control.runtime.recorder import (
+    joint_names,
+    mailbox_topic,
+    other_columns,
+    restore_state_text,
+)
 
 
 @dataclass(frozen=True)
@@ -181,13 +186,8 @@ def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray
         for name, field in fields.items():
             rows[ticks, channels.columns[name]] = layout.decode(raw, field)
     if 'outputs' in log.topics:
-        values = layouts.numbers_in(log.rows('outputs'))
-        start = 0
-        for name, place in channels.columns.items():
-            if name not in COMMAND_ARRAYS:
-                size = place.stop - place.start
-                rows[:, place] = values[:, start : start + size]
-                start += size
+        others = other_columns(channels, COMMAND_ARRAYS)
+        rows[:, others] = layouts.numbers_in(log.rows('outputs'))
     return rows
 
 

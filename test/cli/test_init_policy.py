@@ -144,8 +144,8 @@ def test_what_nobody_says_is_asked_for_at_once(capsys) -> None:
         'posture: is still to be filled in: default posture',
         'period: is still to be filled in',
         (
-            'kp: is still to be filled in: gain of all joints [N m/rad], or kp_of by joint name: '
-            f'{", ".join(ARM)}'
+            'kp: is still to be filled in: gain [N m/rad] of all joints, or a list in the order '
+            f'of `joints`, or kp_of by joint name: {", ".join(ARM)}'
         ),
         'kd: is still to be filled in',
     ):
@@ -165,15 +165,17 @@ def test_what_is_known_can_be_given(capsys) -> None:
         'observations': '[joint_position, joint_velocity]',
         'terms.joint_velocity.scale': '0.05',
         'action.scale': '0.5',
-        'posture': json.dumps({ARM[0]: 0.1}),
+        'posture': json.dumps([0.1] * SIZE),
         'period': '0.01',
-        'kp': '100.0',
+        'kp': json.dumps([100.0] * SIZE),
         'kd': '10.0',
     }
     words = [word for key, value in given.items() for word in ('--option', f'{key}={value}')]
     assert init(network('policy.onnx', 2 * SIZE), *words) == 0
     assert 'not yet to be run' not in capsys.readouterr().out
     assert section()['terms'] == {'joint_velocity': {'scale': 0.05}}
+    whole = yaml.safe_load(Path('arm/arm.yaml').read_text())['/**']['ros__parameters']
+    assert whole['robot']['posture'] == dict.fromkeys(ARM, 0.1)
     assert run(capsys)[0] == 0
 
 

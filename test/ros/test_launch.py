@@ -183,17 +183,18 @@ def test_arguments_reach_the_nodes(root):
 
 
 def test_a_first_motion_is_asked_for_by_arguments(root, tmp_path):
-    """A dry run and a scale reach the node; the robot may be described by itself alone."""
+    """Dry run, scale and enabling switch reach the node; the robot may describe itself alone."""
     file = tmp_path / 'arm.yaml'
     file.write_text('/**: {ros__parameters: {controller: pd, rate: 100.0}}')
     arguments = {'config': str(file), 'hardware': 'real'}
-    nodes, context = started(root, **arguments, dry_run='true', scale='0.1')
+    nodes, context = started(root, **arguments, dry_run='true', scale='0.1', enable='joy')
     given = parameters(nodes['cnoid_control/cnoid_control'], context)
     assert given['hardware.ros2_control.dry_run'] is True
     assert given['scale'] == 0.1
+    assert given['enable.topic'] == 'joy'
     nodes, context = started(root, **arguments)
     given = parameters(nodes['cnoid_control/cnoid_control'], context)
-    assert not {'hardware.ros2_control.dry_run', 'scale'} & set(given)
+    assert not {'hardware.ros2_control.dry_run', 'scale', 'enable.topic'} & set(given)
 
 
 def test_behind_a_manager_repeated_states_are_no_new_ones(root):

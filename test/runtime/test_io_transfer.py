@@ -70,7 +70,8 @@ def test_only_enabled_joints_are_read(flag, array, enabled):
     getattr(body, array)[:] = 7.0
     controller = Scripted(lambda io: [io.enable_input(io.body.joint(i), flag) for i in enabled])
     host = host_of(body, controller)
-    getattr(body, array)[:] = [1.0, 2.0, 3.0, 4.0]
+    for name in ('q', 'dq', 'ddq', 'u'):
+        getattr(body, name)[:] = [1.0, 2.0, 3.0, 4.0]
     host.control(0, 0.0)
     expected = [i + 1.0 if i in enabled else 7.0 for i in range(4)]
     np.testing.assert_array_equal(getattr(controller.body, array), expected)

@@ -566,13 +566,28 @@ def test_the_time_of_a_call_that_is_taken_at_the_end_is_told() -> None:
 
 
 def test_who_ends_well_is_not_waited_for_any_longer() -> None:
-    """The end of the thread is the end of the wait, and nothing is taken."""
+    """The end of the thread is the end of the wait; nothing is taken, nor watched any more."""
     loop = make_loop(Scripted())
     run = Run(loop)
     wait_for(lambda: loop.tick >= 3)
+    assert loop.monitor._thread is not None
     assert not run.end()
     assert not run.thread.is_running
+    assert loop.monitor._thread is None
     assert loop.failure is None
+    loop.close()
+
+
+def test_who_hangs_in_no_controller_is_not_waited_for_for_ever() -> None:
+    """Nobody can take the robot from a driver that does not return: the wait ends all the same."""
+    release = threading.Event()
+    loop = make_loop(Scripted())
+    thread = LoopThread(loop, release.wait)
+    thread.start(paced=True)
+    assert not thread.stop(timeout=0.02)
+    assert thread.is_running
+    release.set()
+    assert thread.join(20.0)
     loop.close()
 
 

@@ -33,6 +33,7 @@ from cnoid_control.runtime.recorder import (
     state_to_text,
     unrotate,
 )
+from cnoid_control.runtime.safety.limits import LimitsParameters
 
 
 class Torque(SimpleController):
@@ -60,29 +61,12 @@ def make_loop(hardware, controller: SimpleController, **options) -> ControlLoop:
     return wire_loop(hardware, host, **options)
 
 
-class Clip:
-    """Limits torques to 2."""
-
-    def __init__(self, body: Body) -> None:
-        self.body = body
-
-    def restart(self) -> None:
-        pass
-
-    def apply(self, dt: float) -> bool:
-        np.clip(self.body.u, -2.0, 2.0, out=self.body.u)
-        return True
-
-    def report(self) -> dict:
-        return {}
-
-
 def test_every_tick_is_recorded(tmp_path):
     """States, commands as sent, outputs where limits changed them, and own fields."""
     hardware = FakeHardware(two_joint_body())
     recorder = Recorder(tmp_path / 'x.mcap', hardware.body, 'the config')
-    loop = make_loop(hardware, Torque(), recorder=recorder)
-    loop.limiter = Clip(hardware.body)
+    limits = LimitsParameters(max_effort=2.0, implausible_factor=1e9)
+    loop = make_loop(hardware, Torque(), recorder=recorder, limits=limits)
     loop.run(duration=3.0)
     log = LogFile(tmp_path / 'x.mcap')
     layout = layouts.joint_state(['joint0', 'joint1'], with_effort=False)

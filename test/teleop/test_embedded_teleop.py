@@ -116,3 +116,29 @@ def test_who_takes_twists_gets_twists() -> None:
     assert simulation.controller.got == [0.5, 0.0, 0.0]
     assert told == ['hand: hand', 'it was left']
     assert device.end == 'closed'
+
+
+def test_the_enabling_switch_is_held_by_the_device() -> None:
+    """A controller that hears nothing else is let go on; left, the device holds nothing."""
+    simulation = Simulation('pd', changes={'enable.topic': 'joy', 'enable.timeout': 0.2})
+    device = Held()
+    with EmbeddedTeleop(simulation.loop, device, lambda line: None):
+        summary = simulation.complete(1.5, real_time=True)
+    assert summary['exit'] == 'completed'
+    # Of 0.3 rad that the first joint is to go.
+    assert simulation.robot.q[0] > 0.1
+    switch = simulation.loop.enabling
+    assert switch is not None
+    assert switch.is_held
+
+
+def test_a_device_that_holds_nothing_lets_nothing_move() -> None:
+    """The same run, with the button up: nothing is commanded but to hold."""
+    simulation = Simulation('pd', changes={'enable.topic': 'joy'})
+    device = Held()
+    device.read = Joy  # type: ignore[method-assign, assignment]
+    with EmbeddedTeleop(simulation.loop, device, lambda line: None):
+        summary = simulation.complete(0.5, real_time=True)
+    assert summary['exit'] == 'completed'
+    assert simulation.loop.safe_state.is_pause
+    assert abs(simulation.robot.q[0]) < 1e-3

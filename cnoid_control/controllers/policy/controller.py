@@ -139,7 +139,7 @@ class PolicyParameters:
     velocity: VelocityParameters = field(default_factory=VelocityParameters)
     posture: JointPosture = parameter(
         {},
-        "default posture: by joint name, a list by joint id, or the name of a model's posture; "
+        "default posture: by joint name, a list in the policy's order, or the name of a model's; "
         "of joints that it leaves out the policy's own, else the one that the robot starts in",
         unit='rad or m',
         read_only=True,
@@ -158,14 +158,18 @@ class PolicyParameters:
         choices=('controller', 'hardware', 'servo'),
         read_only=True,
     )
-    kp: float = parameter(
-        -1.0,
-        "position gain of all joints; the policy's own, else the model's, where negative",
+    kp: float | list[float] = parameter(
+        [],
+        "position gain: of all joints, or of each of the policy's in its order; where empty, the "
+        "policy's own, else the model's",
+        minimum=0.0,
         unit='N m/rad',
     )
-    kd: float = parameter(
-        -1.0,
-        "velocity gain of all joints; the policy's own, else the model's, where negative",
+    kd: float | list[float] = parameter(
+        [],
+        "velocity gain: of all joints, or of each of the policy's in its order; where empty, the "
+        "policy's own, else the model's",
+        minimum=0.0,
         unit='N m s/rad',
     )
     kp_of: dict[str, float] = parameter({}, 'kp of a joint, by name', minimum=0.0)
@@ -244,7 +248,10 @@ class PolicyController(SimpleController):
             )
         # Not the present posture: a policy may take over while the robot moves.
         own = posture_of(body, 'posture', self.known.default, body.start_posture)
-        self.default = posture_of(body, 'posture', given.posture, own)
+        posture = given.posture
+        if isinstance(posture, list) and posture:
+            posture = self._by_name('posture', posture)
+        self.default = posture_of(body, 'posture', posture, own)
         self._ticks = self._ticks_of(given.period or self.known.period)
         self._approach_ticks = round(given.approach_time / io.time_step)
         self._enable(given)
@@ -458,20 +465,34 @@ class PolicyController(SimpleController):
             raise not_allowed(f'{key}.{name}', name, choices(self._names))
         return self._names.index(name)
 
+    def _by_name(self, key: str, values: list[float]) -> dict[str, float]:
+        """Values of a list in the order of the network, by joint name."""
+        if len(values) != len(self._names):
+            raise not_allowed(
+                key, values, f'it needs one value for each of {", ".join(self._names)}'
+            )
+        return dict(zip(self._names, values, strict=True))
+
     def _gain(
-        self, name: str, one: float, special: dict[str, float], known: dict[str, float]
+        self,
+        name: str,
+        given: float | list[float],
+        special: dict[str, float],
+        known: dict[str, float],
     ) -> np.ndarray:
         """One gain of every joint of the body."""
         body = self.body
-        if one >= 0.0:
-            gains = np.full(body.num_joints, float(one))
+        if isinstance(given, (int, float)):
+            gains = np.full(body.num_joints, float(given))
         else:
             gains = np.array([getattr(joint.description, name) for joint in body.joints])
-            gains[joint_ids(body, name, known)] = list(known.values())
+            own = {**known, **(self._by_name(name, given) if given else {})}
+            gains[joint_ids(body, name, own)] = list(own.values())
         gains[joint_ids(body, f'{name}_of', special)] = list(special.values())
         missing = [body.joint(int(i)).joint_name for i in self.joints if gains[i] <= 0.0]
         approaches = self._mode == StateFlag.JOINT_EFFORT and self._approach_ticks > 0
-        if name == 'kp' and missing and (self._follows or approaches):
+        is_used = self._follows or approaches or self._mode == StateFlag.JOINT_PID
+        if name == 'kp' and missing and is_used:
             raise ParameterError(
                 'kp',
                 f'neither the policy nor the model has a gain for {", ".join(missing)}: give kp, '

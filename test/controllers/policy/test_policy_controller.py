@@ -599,6 +599,27 @@ observations:
     assert controller._scales.tolist() == [1.0] * 3
 
 
+def test_lists_are_in_the_order_of_the_network(tmp_path: Path) -> None:
+    """Gains and posture, as trainers have them; a joint that is not the policy's has its own."""
+    policy = linear(tmp_path / 'two.onnx', np.eye(2), np.zeros(2))
+    values = {
+        'file': str(policy),
+        'joints': ['joint2', 'joint0'],
+        'observations': ['joint_position'],
+        'period': 0.01,
+        'kp': [50.0, 60.0],
+        'kd': [5.0, 6.0],
+        'posture': [0.2, 0.4],
+    }
+    controller = make(values)
+    assert controller._kp.tolist() == [60.0, 20.0, 50.0]
+    assert controller._kd.tolist() == [6.0, 1.0, 5.0]
+    assert controller.default.tolist() == [0.4, 0.0, 0.2]
+    for key in ('kp', 'kd', 'posture'):
+        with pytest.raises(ParameterError, match='one value for each of joint2, joint0'):
+            make({**values, key: [1.0, 2.0, 3.0]})
+
+
 # --- refusals -------------------------------------------------------------------------------
 
 
@@ -627,6 +648,11 @@ observations:
         ({'action': {'output': 'x'}}, "has no output 'x'; choose from: actions"),
         ({'kp_of': {'elbow': 1.0}}, r'kp_of\.elbow'),
         ({'kp': 0.0}, 'neither the policy nor the model has a gain for joint0, joint1, joint2'),
+        (
+            {'kp': 0.0, 'actuators': 'hardware'},
+            'neither the policy nor the model has a gain for joint0, joint1, joint2',
+        ),
+        ({'kp': -1.0}, r'kp: -1\.0 is not allowed'),
         ({'imu': 'gyro'}, "unknown sensor 'gyro'; choose from: imu"),
         ({'velocity': {'lower': [1.0]}}, 'it needs vx, vy and the yaw rate'),
         (

@@ -16,10 +16,10 @@ from networks import linear
 from cnoid_control import Simulation
 
 
-def trotter(velocity: list[float], rate: float = 500.0) -> Simulation:
+def trotter(velocity: list[float], rate: float = 500.0, base: str = 'hardware') -> Simulation:
     """Trotter that is told a velocity after one second."""
     script = {'go': {'time': 1.0, 'velocity': velocity}}
-    options = {'file': 'trotter_walk', 'velocity': {'script': script}}
+    options = {'file': 'trotter_walk', 'base': base, 'velocity': {'script': script}}
     return Simulation('trotter.urdf', 'policy', options=options, changes={'rate': rate})
 
 
@@ -44,10 +44,11 @@ def mean_velocity(simulation: Simulation, duration: float) -> np.ndarray:
     return moved / duration
 
 
+@pytest.mark.parametrize('base', ['hardware', 'estimator'])
 @pytest.mark.parametrize('rate', [250.0, 500.0, 1000.0])
-def test_it_walks_at_the_commanded_speed(rate: float) -> None:
+def test_it_walks_at_the_commanded_speed(rate: float, base: str) -> None:
     """Five seconds forward, within a fifth of the command, and on its feet."""
-    with trotter([0.5, 0.0, 0.0], rate) as simulation:
+    with trotter([0.5, 0.0, 0.0], rate, base) as simulation:
         simulation.run(2.0)
         reached = mean_velocity(simulation, 5.0)
         summary = simulation.summary()
