@@ -304,13 +304,27 @@ class ControlNode(LifecycleNode):
         """Configure and activate; whether both went well."""
         self._is_autostarting = True
         try:
-            configured = self.trigger_configure() == SUCCESS
-            return configured and self.trigger_activate() == SUCCESS
+            for transition, trigger in (
+                ('configure', self.trigger_configure),
+                ('activate', self.trigger_activate),
+            ):
+                if trigger() != SUCCESS:
+                    self._say_what_is_next(transition)
+                    return False
+            return True
         except CONTEXT_ERRORS:
             # The node was told to end in the meantime.
             return False
         finally:
             self._is_autostarting = False
+
+    def _say_what_is_next(self, failed: str) -> None:
+        """Tell what to call once it is mended why the node has not started itself."""
+        name = self.get_fully_qualified_name()
+        then = f', then ros2 lifecycle set {name} activate' if failed == 'configure' else ''
+        self.get_logger().error(
+            f'not started: when that is mended, call: ros2 lifecycle set {name} {failed}{then}'
+        )
 
     def halt(self) -> None:
         """Have the loop leave the robot safe and end; at once, from any thread."""

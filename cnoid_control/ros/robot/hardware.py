@@ -397,10 +397,10 @@ class Ros2ControlHardware(Hardware):
         """Have the command controllers active, and no other one on their joints; confirmed.
 
         Raises:
-            HardwareError: controller_manager did not do it.
+            HardwareError: controller_manager did not do it, or another node commands the robot.
         """
         assert self.resolved is not None
-        for publisher in self.command_publishers:
+        for publisher in () if self.parameters.dry_run else self.command_publishers:
             require_sole_commander(self.node, publisher.topic, self.parameters.startup_timeout)
         self._advertise(self.command_publishers)
         self.command_controllers.activate(self.resolved.command_publishers)

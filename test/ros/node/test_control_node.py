@@ -278,3 +278,19 @@ def test_a_controller_that_has_no_more_to_do_is_no_error(rig):
     assert '[ERROR]' not in rig.log
     assert '[INFO]' in next(line for line in rig.log.splitlines() if 'have finished' in line)
     assert rig.trigger('reset') == (True, 'running')
+
+
+def test_a_failed_start_says_what_to_call_next(rig):
+    """Without a robot the node stays, and the calls that it names start it once there is one."""
+    rig.start_node('-p', 'hardware.ros2_control.startup_timeout:=1.0')
+    rig.wait_for_log(
+        'not started: when that is mended, call: ros2 lifecycle set /cnoid_control configure, '
+        'then ros2 lifecycle set /cnoid_control activate'
+    )
+    assert 'no complete joint state' in rig.log
+    rig.start_robot()
+    # A busy machine is no fault here.
+    assert rig.set(hardware__ros2_control__startup_timeout=30.0) == (True, '')
+    assert rig.change_state(Transition.TRANSITION_CONFIGURE), rig.log
+    assert rig.change_state(Transition.TRANSITION_ACTIVATE), rig.log
+    assert rig.state() == 'active'

@@ -16,12 +16,13 @@ TOPIC = '/effort_controller/commands'
 
 
 def test_a_robot_that_another_node_commands_is_refused(rig: RobotRig) -> None:
-    """By the name of that node, before anything is sent."""
+    """By the name of that node, before anything is sent; a dry run sends nothing."""
     other = rig.robot.create_publisher(Float64MultiArray, TOPIC, QOS)
     rig.wait(lambda: rig.node.count_publishers(TOPIC))
     with pytest.raises(RobotError, match='/robot already: one node commands a robot'):
         rig.open(rig.hardware())
     rig.silence()
+    rig.open(rig.hardware(dry_run=True))
     rig.robot.destroy_publisher(other)
     hardware = rig.hardware()
     rig.open(hardware)
