@@ -484,7 +484,7 @@ class HotSwap:
             self.on_hosts_changed(winner)
         if transition.error is not None:
             self.on_abort(transition.error)
-        elif winner is transition.new:
+        else:
             self.on_done(transition)
         loser.stop()
         loser.unconfigure()

@@ -462,7 +462,8 @@ class ControlLoop:
     def _replace_commands(self) -> None:
         """Send the safe command in the place of commands that are implausible too often."""
         limiter, host = self.limiter, self.host
-        if self.safe_state.is_engaged and self.fallback is not None:
+        if self.fallback is not None:
+            # Only in the safe state it has one.
             host = self.fallback.host or host
         count = limiter.bad_commands_in_a_row
         names = host.who_commands(limiter.bad_command)

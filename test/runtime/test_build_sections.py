@@ -170,3 +170,10 @@ def test_a_controller_that_is_made_already_is_the_main_one(folder):
     others = {'left': {'type': 'legs.py:OtherLeg'}}
     top = make_controllers(config(folder, other_controllers=others), main)
     assert [managed.controller is main for managed in top] == [True, False]
+
+
+def test_controllers_that_stand_by_are_looked_for_at_once(folder):
+    """One that cannot be had is found before anything runs, not when it is needed."""
+    make_controllers(config(folder, standby={'rest': {'type': 'legs.py:Leg'}}))
+    with pytest.raises(ControllerLoadError, match='Arm'):
+        make_controllers(config(folder, standby={'rest': {'type': 'legs.py:Arm'}}))

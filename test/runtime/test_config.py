@@ -9,6 +9,7 @@ import pytest
 from cnoid_control import CnoidControlError
 from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.config import (
+    HeartbeatParameters,
     InvalidConfigFile,
     load_config,
     merge,
@@ -172,3 +173,10 @@ def test_options_of_a_file_controller_go_with_it(tmp_path):
     assert override(values, {'controller': 'pd'}) == {'controller': 'pd', 'pd': {'kp': 5.0}}
     assert override(values, {'rate': 5.0})['mine'] == {'gain': 1.0}
     assert 'mine' in override(values, {'controller': 'other.py:Mine'})
+
+
+def test_the_silence_after_which_a_robot_is_stopped():
+    """The one that is given; else the longer of 0.035 s and 3.5 periods."""
+    assert HeartbeatParameters(timeout=0.3).limit(0.2) == 0.3
+    assert HeartbeatParameters().limit(0.001) == 0.035
+    assert HeartbeatParameters().limit(0.1) == pytest.approx(0.35)

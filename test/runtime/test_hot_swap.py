@@ -14,7 +14,7 @@ from cnoid_control import SimpleController, StateFlag
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import SwapFailed, SwapInProgress
-from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState, _covers, _join
+from cnoid_control.runtime.hot_swap import ENDED, HotSwap, SwapState, Transition, _covers, _join
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 from cnoid_control.runtime.safety.safe_state import SafeStateParameters
@@ -427,11 +427,14 @@ def test_why_the_new_one_has_lost_the_robot_is_told(fail: str) -> None:
     """After its first good tick nobody waits for an answer any more."""
     told: list[Exception] = []
     rig = Rig(Constant(1.0))
+    done: list[Transition] = []
     rig.swap = HotSwap(rig.loop, DURATION, on_abort=told.append)
+    rig.swap.on_done = done.append
     transition = rig.begin(Constant(3.0, fail=fail))
     rig.steps(TICKS + 1)
     transition.clean_up.join(10.0)
     assert [str(error) for error in told] == ([str(transition.error)] if fail else [])
+    assert done == ([] if fail else [transition])
     assert bool(transition.error) == bool(fail)
 
 

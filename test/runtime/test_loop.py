@@ -16,6 +16,7 @@ from cnoid_control import CnoidControlError, SimpleController, StateFlag
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.runtime import loop as loop_module
 from cnoid_control.runtime.controller_host import ControllerHost
+from cnoid_control.runtime.hot_swap import HotSwap
 from cnoid_control.runtime.loop import ControlLoop
 from cnoid_control.runtime.loop_thread import LoopThread
 from cnoid_control.runtime.managed_controller import ManagedController
@@ -493,3 +494,36 @@ def test_devices_are_watched_from_the_first_tick_on():
     loop.host.request = lambda: dataclasses.replace(request(), devices={'imu'})
     loop.open()
     assert 'device_timeout:imu' in loop.watchdog._ages
+
+
+def test_a_hand_over_makes_the_robot_ready_and_is_watched_on():
+    """A swap in progress is aborted for others; ages and findings go on as they are."""
+    loop = fake_loop(Scripted(), on_fault='hold')
+    loop.hardware.feeds_watchdog = True
+    loop.open()
+    loop.step()
+    transition = HotSwap(loop).begin([ManagedController('other', Scripted())])
+    loop.safe_state.enter('test')
+    loop.failure = CnoidControlError('x')
+    host = ControllerHost(
+        [ManagedController('new', ByPosition())], loop.hardware.body, 0.01, io.StringIO()
+    )
+    host.configure()
+    host.initialize(standby=True)
+    host.start()
+    request = dataclasses.replace(host.request(), devices={'imu'})
+    host.request = lambda: request
+    restarts, armed = [], []
+    loop.limiter.restart = lambda: restarts.append(loop.host)
+    loop.start_watchdog = lambda: armed.append(loop.host)
+    loop.hand_over(host)
+    assert transition.is_replaced
+    assert loop.transition is None
+    assert loop.hardware.request is request
+    modes = {joint.actuation_mode for joint in loop.hardware.body.joints}
+    assert modes == {StateFlag.JOINT_DISPLACEMENT}
+    assert (restarts, armed) == ([host], [])
+    assert 'device_timeout:imu' in loop.watchdog._ages
+    assert loop.failure is None
+    assert not loop.safe_state.is_engaged
+    transition.clean_up.join(10.0)

@@ -148,6 +148,15 @@ def test_a_stop_while_it_is_not_held_is_for_good(estop: bool) -> None:
     assert 'control' not in simulation.controller.calls
 
 
+def test_a_pause_of_somebody_else_is_not_ended_by_it() -> None:
+    """Who paused the robot lets it go on."""
+    simulation, post = make()
+    run(simulation, post, HELD, 0.1)
+    simulation.loop.safe_state.enter('somebody pauses', pause=True)
+    run(simulation, post, HELD, 0.1)
+    assert simulation.loop.safe_state.reason == 'somebody pauses'
+
+
 def test_a_fault_ends_a_run_whether_it_is_held_or_not() -> None:
     """The switch alone does not."""
     simulation, post = make()

@@ -255,8 +255,25 @@ def test_implausible_commands_end_it() -> None:
     answers = iter([False])
     loop.limiter.apply = lambda dt: next(answers, apply(dt))
     loop.step()
+    assert "controller 'fallback', control()" in str(loop.fallback.error)
     assert 'implausible' in str(loop.fallback.error)
     assert loop.fallback.host is None
+    assert loop.safe_state.reason == 'test'
+    assert loop.failure is None
+
+
+def test_before_it_is_there_the_controllers_are_named() -> None:
+    """Whose commands are implausible is told; a pause is more than that from then on."""
+    loop = make_loop(Constant(5.0))
+    loop.step()
+    loop.safe_state.enter('paused', pause=True)
+    loop.fallback.begin = lambda: None
+    apply = loop.limiter.apply
+    answers = iter([False])
+    loop.limiter.apply = lambda dt: next(answers, apply(dt))
+    loop.step()
+    assert loop.safe_state.reason.startswith("controller 'a', control()")
+    assert not loop.safe_state.is_pause
 
 
 def test_a_controller_that_hangs_is_not_taken_for_the_fallback() -> None:

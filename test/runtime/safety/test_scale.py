@@ -8,7 +8,12 @@ import pytest
 from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.parameters import ParameterError
-from cnoid_control.runtime.safety.limits import SCALE_RISE, CommandLimiter, LimitsParameters
+from cnoid_control.runtime.safety.limits import (
+    SCALE_RISE,
+    SCALE_STEP,
+    CommandLimiter,
+    LimitsParameters,
+)
 from cnoid_control.simulation import Simulation
 
 DT = 0.01
@@ -54,6 +59,9 @@ def test_a_joint_that_is_faster_than_the_scaled_speed_is_not_pushed_on() -> None
     body.dq[0] = 0.6
     assert send(body, limiter, 'u', 8.0) == 0.0
     assert send(body, limiter, 'u', -8.0) == pytest.approx(-2.0)
+    body.dq[0] = -0.6
+    assert send(body, limiter, 'u', -8.0) == 0.0
+    assert send(body, limiter, 'u', 8.0) == pytest.approx(2.0)
 
 
 def test_velocities_are_multiplied() -> None:
@@ -80,6 +88,9 @@ def test_positions_are_followed_at_a_share_of_the_speed() -> None:
     for _ in range(10):
         sent = send(body, limiter, 'q_target', 1.0)
     assert sent == pytest.approx(10 * 0.1 * 2.0 * DT)
+    for _ in range(10):
+        sent = send(body, limiter, 'q_target', -1.0)
+    assert sent == pytest.approx(0.0)
 
 
 def test_a_joint_without_speed_limit_cannot_be_slowed_down() -> None:
@@ -166,3 +177,25 @@ def test_the_safe_state_is_not_scaled(tmp_path) -> None:
             simulation.step()
         weight = 2.0 * 9.81 * 0.2 * np.cos(simulation.robot.q[0])
         assert abs(simulation.robot.u[0]) == pytest.approx(weight, rel=0.02)
+
+
+def test_the_speed_limits_follow_the_scale_in_small_steps() -> None:
+    """Never a step behind, but not anew in every tick, which would take time."""
+    body, limiter = make_limiter(StateFlag.JOINT_DISPLACEMENT, 1.0)
+    changes = []
+    change_modes = limiter.change_modes
+    limiter.change_modes = lambda: changes.append(limiter.scale) or change_modes()
+    limiter.set_scale(0.1)
+    assert send(body, limiter, 'q_target', 1.0) == pytest.approx(0.1 * 2.0 * DT)
+    assert changes == [0.1]
+    limiter.set_scale(1.0)
+    ticks = 0
+    while limiter.scale < 1.0:
+        send(body, limiter, 'q_target', 0.0)
+        ticks += 1
+        behind = limiter.scale - limiter._limited_scale
+        assert 0.0 <= behind < SCALE_STEP
+    assert behind == 0.0
+    assert len(changes) - 1 <= 0.55 * ticks
+    send(body, limiter, 'q_target', 0.0)
+    assert len(changes) - 1 <= 0.55 * ticks
