@@ -418,6 +418,86 @@ def test_the_file_beside_it_completes_the_metadata_of_the_network(tmp_path: Path
     assert both.origin == 'env.yaml and mjlab metadata'
 
 
+# --- mjlab's env.yaml --------------------------------------------------------------------------
+
+# The structure that `yaml.dump` gives a configuration of dataclasses: functions are names of
+# Python, and what the ONNX file says is here in another form.
+MJLAB = """
+actions:
+  joint_pos:
+    actuator_names: !!python/tuple [.*]
+    clip: null
+    entity_name: robot
+    scale: {.*: 0.5}
+    use_default_offset: true
+commands:
+  twist:
+    entity_name: robot
+    ranges:
+      ang_vel_z: !!python/tuple [-0.5, 0.5]
+      heading: null
+      lin_vel_x: !!python/tuple [-1.0, 1.0]
+      lin_vel_y: !!python/tuple [-1.0, 1.0]
+decimation: 4
+observations:
+  actor:
+    concatenate_terms: true
+    enable_corruption: true
+    history_length: null
+    terms:
+      base_ang_vel:
+        clip: null
+        func: &id001 !!python/name:mjlab.envs.mdp.observations.builtin_sensor ''
+        history_length: 0
+        params: {sensor_name: robot/imu_ang_vel}
+        scale: null
+      joint_pos:
+        clip: null
+        func: !!python/name:mjlab.envs.mdp.observations.joint_pos_rel ''
+        history_length: 0
+        params: {}
+        scale: null
+      command:
+        clip: null
+        func: !!python/name:mjlab.envs.mdp.observations.generated_commands ''
+        history_length: 0
+        params: {command_name: twist}
+        scale: null
+  critic:
+    terms:
+      base_lin_vel: {func: *id001}
+scene:
+  entities:
+    robot:
+      spec_fn: !!python/name:mjlab.asset_zoo.robots.unitree_go1.go1_constants.get_spec ''
+sim:
+  mujoco:
+    timestep: 0.005
+"""
+
+
+def test_env_file_of_mjlab(tmp_path: Path) -> None:
+    """It has the period and the ranges, which the ONNX file lacks; the rest is the network's."""
+    file = tmp_path / 'env.yaml'
+    file.write_text(MJLAB)
+    custom = {
+        'joint_names': ','.join(TRAINED),
+        'joint_stiffness': ','.join(['20.0'] * 12),
+        'joint_damping': ','.join(['1.0'] * 12),
+        'default_joint_pos': ','.join(['0.1'] * 12),
+    }
+    found = read_metadata(custom, file, MODEL)
+    assert found.joints == TRAINED
+    assert found.period == pytest.approx(0.02)
+    assert found.lower == [-1.0, -1.0, -0.5]
+    assert found.kp == dict.fromkeys(TRAINED, 20.0)
+    assert found.default == dict.fromkeys(TRAINED, 0.1)
+    assert found.action_scale == dict.fromkeys(MODEL, 0.5)
+    assert found.observations == ['base_ang_vel', 'joint_pos', 'command']
+    sources = [str(found.terms[name].source) for name in found.observations]
+    assert sources == ['base_angular_velocity', 'joint_position', 'velocity_command']
+
+
 # --- the configuration in holosoma's files ------------------------------------------------------
 
 EXPERIMENT = {
