@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import re
@@ -50,16 +51,33 @@ def look_at_computer() -> Computer:
 
 
 SHARED_MEMORY = Path('/dev/shm')
-PORT = re.compile(r'fast(?:rtps|dds)_port(\d+)')
+# The lock of a port, which its reader holds as long as it lives.
+LOCK = re.compile(r'fast(?:rtps|dds)_port(\d+)_el')
 
 
 def shared_memory_ports(domain: int, folder: Path = SHARED_MEMORY) -> int:
-    """Number of unicast ports of a domain that Fast DDS has in shared memory."""
+    """Number of unicast ports of a domain that somebody reads in shared memory of Fast DDS."""
     first = FIRST_PORT + PORTS_PER_DOMAIN * domain
-    names = (PORT.fullmatch(path.name) for path in folder.glob('fast*_port*'))
-    ports = {int(found.group(1)) for found in names if found}
     # The first ones of a domain are those of multicast.
-    return len(ports & set(range(first + UNICAST, first + PORTS_PER_DOMAIN)))
+    ports = range(first + UNICAST, first + PORTS_PER_DOMAIN)
+    return sum(
+        int(found.group(1)) in ports and _is_locked(path)
+        for path in folder.glob('fast*_el')
+        if (found := LOCK.fullmatch(path.name))
+    )
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether somebody holds a lock; files that are left over from a process have none."""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        # It has just gone, or is somebody else's.
+        return False
+    return False
 
 
 def _kernel() -> str:

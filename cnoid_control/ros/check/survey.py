@@ -181,7 +181,7 @@ class Computer:
         kernel: its version, with 'PREEMPT_RT' where it is that.
         realtime_priority: highest SCHED_FIFO priority that this user may ask for; 0 for none.
         locked_memory: memory that this user may lock [bytes]; -1 for any.
-        shared_memory: participants of the domain that receive by shared memory of Fast DDS.
+        shared_memory: ports of the domain that somebody reads in shared memory of Fast DDS.
     """
 
     domain: int = 0

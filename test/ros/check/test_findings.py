@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 from dataclasses import replace
 
 import pytest
@@ -346,12 +348,16 @@ def test_machine_and_limits() -> None:
 
 
 def test_shared_memory_of_the_domain_is_seen(tmp_path) -> None:
-    """Ports are those of the domain: 7400 + 250 domain + 10 on; locks and others do not count."""
-    for name in ('port8410', 'port8411_el', 'port8412', 'port8401', 'port8662', 'abc'):
+    """Ports of the domain, 7400 + 250 domain + 10 on, that a living reader has locked."""
+    for name in ('port8410_el', 'port8411_el', 'port8412', 'port8401_el', 'port8662_el', 'abc_el'):
         (tmp_path / f'fastrtps_{name}').touch()
-    assert shared_memory_ports(4, tmp_path) == 2
-    assert shared_memory_ports(5, tmp_path) == 1
-    assert shared_memory_ports(6, tmp_path) == 0
+    assert shared_memory_ports(4, tmp_path) == 0
+    with contextlib.ExitStack() as stack:
+        for path in tmp_path.iterdir():
+            fcntl.flock(stack.enter_context(path.open()), fcntl.LOCK_EX)
+        assert shared_memory_ports(4, tmp_path) == 2
+        assert shared_memory_ports(5, tmp_path) == 1
+        assert shared_memory_ports(6, tmp_path) == 0
     survey = make_survey()
     survey.computer.shared_memory = 2
     assert first(problems(survey))[:2] == ('warning', 'transport')
