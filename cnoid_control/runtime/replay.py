@@ -29,6 +29,7 @@ from cnoid_control.runtime.recorder import (
     other_columns,
     restore_state_text,
 )
+from cnoid_control.runtime.succession import follow_succession
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,7 @@ def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
     hardware = ReplayHardware(body, ReplayParameters(Path(path)), config.time_step)
     restore_state_text(body, hardware.log.metadata['cnoid_control']['initial_state'])
     loop = make_loop(config, hardware, os)
+    follow_succession(loop, config)
     comparer = OutputComparer(hardware)
     loop.recorder = comparer
     outcome = loop.run()

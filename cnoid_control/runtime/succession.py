@@ -192,6 +192,22 @@ class Succession:
         print(text, file=os)
 
 
+def follow_succession(loop: ControlLoop, config: RunConfig) -> Succession:
+    """Have successors take over in a loop whose configuration nobody else keeps.
+
+    Args:
+        loop: the loop.
+        config: the configuration of its controllers at the start.
+    """
+    present = [config]
+
+    def note(host: ControllerHost, config: RunConfig) -> None:
+        present[0] = config
+
+    swapper = HotSwap(loop, holding=config.parameters.safe_state)
+    return Succession(loop, swapper, lambda: present[0], note)
+
+
 def _stop_beside(host: ControllerHost | None) -> None:
     """Stop controllers that have lost the robot, or never had it, where nobody waits for them."""
     if host is None or host.is_abandoned:

@@ -19,7 +19,9 @@ from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import RunConfig, parse_config
 from cnoid_control.runtime.hot_swap import HotSwap
-from cnoid_control.runtime.succession import Succession
+from cnoid_control.runtime.recorder import Recorder
+from cnoid_control.runtime.replay import replay
+from cnoid_control.runtime.succession import Succession, follow_succession
 
 CLIP = f'{Path(__file__).with_name("succession_controllers.py")}:Clip'
 RATE = 100.0
@@ -182,6 +184,19 @@ def test_what_does_not_exist_is_refused_by_name(changes: dict, message: str) -> 
     """With what there is."""
     with pytest.raises(ParameterError, match=message):
         config(**changes)
+
+
+@pytest.mark.parametrize('end', ['end', 'raise'])
+def test_a_replay_has_the_same_successors(tmp_path: Path, end: str) -> None:
+    """Every command of both controllers and of what is between them, to the bit."""
+    given = config(first={'end': end})
+    loop = make_loop(given, os=io.StringIO())
+    follow_succession(loop, given)
+    loop.recorder = Recorder(tmp_path / 'log.mcap', loop.hardware.body, given.to_text())
+    loop.run(1.0)
+    assert len(loop.succession.history) == 1
+    result = replay(tmp_path / 'log.mcap', io.StringIO())
+    assert (result.ticks, result.recorded_ticks, result.differing_ticks) == (100, 100, 0)
 
 
 # --- on a robot: time goes on while the successor is brought up -----------------------------

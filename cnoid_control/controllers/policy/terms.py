@@ -330,7 +330,7 @@ class Gait:
 
     def advance(self, command: np.ndarray) -> None:
         """Go on by one inference."""
-        if self._standing.size and not command.any():
+        if self._standing.size and not any(command.tolist()):
             self._count = 0
             self.phases[:] = self._standing
             return
