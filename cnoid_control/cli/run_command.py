@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from cnoid_control.runtime.recorder import Recorder
     from cnoid_control.simulation import Simulation
 
+# Time limit of control() in a simulation that is moved by hand, where none is given [s].
+PATIENCE = 2.0
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -152,7 +155,14 @@ def run(args: argparse.Namespace) -> int:
     config = config_from_arguments(args)
     if args.plot:
         check_file(args.plot)
-    args.real_time = args.real_time or bool(args.teleop)
+    if args.teleop and not args.real_time:
+        # At the pace of the wall clock as far as it goes: who plays with a simulation on a busy
+        # computer need not lose it for a tick that came late.
+        given = config.parameters.watchdog.control_timeout
+        if hardware_kind(config.hardware_type).is_simulated and not given:
+            args.changes.append(f'watchdog.control_timeout={PATIENCE:g}')
+            config = config_from_arguments(args)
+        args.real_time = True
     enable = config.parameters.enable
     if enable.topic and not args.teleop:
         raise CnoidControlError(
