@@ -464,7 +464,8 @@ class HotSwap:
         )
         try:
             host.configure()
-            host.initialize(standby=True)
+            request = host.initialize(standby=True)
+            loop.limiter.require_scalable(request.outputs)
             host.start()
             if len(host.controllers) < len(controllers):
                 raise host.errors[-1]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from cnoid_control.body import Body
+from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.channels import (
     DAMPING,
     EFFORT,
@@ -160,7 +161,7 @@ class CommandLimiter:
             ParameterError: there is a scale, and a joint that it cannot slow down.
         """
         self._groups = []
-        self._require_speed_limits(self.wanted_scale)
+        self.require_scalable(self._modes())
         self.change_modes()
 
     def change_modes(self) -> None:
@@ -205,7 +206,7 @@ class CommandLimiter:
         Raises:
             ParameterError: a joint that is commanded by position has no speed limit to scale.
         """
-        self._require_speed_limits(scale)
+        self._require_speed_limits(scale, self._modes())
         self.wanted_scale = scale
         if scale < self.scale:
             self._take_scale(scale)
@@ -240,15 +241,26 @@ class CommandLimiter:
         joints = self._body.joints
         return [one.joint_id for one in joints if STIFFNESS.serves(one.actuation_mode)]
 
-    def _require_speed_limits(self, scale: float) -> None:
+    def require_scalable(self, modes: Mapping[str, StateFlag]) -> None:
+        """Refuse joints that the present scale could not slow down.
+
+        Args:
+            modes: what joints are to be commanded by, by the names of their links.
+
+        Raises:
+            ParameterError: there is one: it is commanded by position and has no speed limit.
+        """
+        self._require_speed_limits(self.wanted_scale, modes)
+
+    def _require_speed_limits(self, scale: float, modes: Mapping[str, StateFlag]) -> None:
         if scale >= 1.0:
             return
-        with_gains = self._with_gains()
         for joint in self._body.joints:
+            mode = modes.get(joint.name, StateFlag.NONE)
             if (
                 joint.name
-                and joint.joint_id not in with_gains
-                and joint.actuation_mode & POSITION.flag
+                and mode & POSITION.flag
+                and not STIFFNESS.serves(mode)
                 and not math.isfinite(self.limits.dq_upper[joint.joint_id])
             ):
                 name = joint.joint_name
@@ -258,6 +270,9 @@ class CommandLimiter:
                     f'joint {name!r} is commanded by position and has no speed limit to scale; '
                     f'give limits.joints.{name}.max_velocity or limits.max_velocity',
                 )
+
+    def _modes(self) -> dict[str, StateFlag]:
+        return {joint.name: joint.actuation_mode for joint in self._body.joints}
 
     def can_blend(self) -> bool:
         """Whether the body's present commands are finite and may be mixed with others."""

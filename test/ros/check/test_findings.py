@@ -397,3 +397,21 @@ def test_joints_with_gains_use_what_the_robot_has(has_gains: bool) -> None:
     assert plan.uncovered == {}
     wanted.options.joint_pid = 'effort'
     assert list(make_plan(survey, wanted).commands) == ['effort']
+
+
+def test_a_robot_in_a_namespace() -> None:
+    """Names of the section are relative to it, and of several robots one can be meant."""
+    survey = make_survey()
+    other = make_survey(make_controller('velocity_controller', 'velocity'))
+    survey.managers.append(replace(other.managers[0], name='/left/controller_manager'))
+    survey.joint_states.append(replace(other.joint_states[0], name='/left/joint_states'))
+    assert make_plan(survey).manager is None
+    plan = make_plan(survey, None, 'left')
+    assert plan.namespace == '/left'
+    options = hardware_section(plan)['hardware']['ros2_control']
+    assert options['joint_states'] == 'joint_states'
+    assert options['controller_manager'] == 'controller_manager'
+    assert list(options['commands']) == ['velocity_controller']
+    wanted = make_wanted()
+    assert make_plan(survey, wanted, '/left').joint_states is survey.joint_states[1]
+    assert make_plan(survey, wanted).joint_states is survey.joint_states[0]

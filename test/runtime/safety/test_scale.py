@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cnoid_control import SimpleController
 from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.parameters import ParameterError
+from cnoid_control.runtime.exceptions import SwapFailed
 from cnoid_control.runtime.safety.limits import (
     SCALE_RISE,
     SCALE_STEP,
@@ -27,6 +29,21 @@ ARM = """
     <limit lower="-3" upper="3" effort="20" velocity="{speed}"/></joint>
 </robot>
 """
+
+
+class ByPosition(SimpleController):
+    """Commands positions."""
+
+    def initialize(self, io) -> bool:
+        """Enable all joints."""
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_DISPLACEMENT
+            io.enable_io(joint)
+        return True
+
+    def control(self) -> bool:
+        """Leave them."""
+        return True
 
 
 def make_limiter(mode: StateFlag, scale: float, speed: float = 2.0) -> tuple[Body, CommandLimiter]:
@@ -154,6 +171,19 @@ def test_the_loop_scales_controllers_and_not_the_safe_state(tmp_path) -> None:
             asked = simulation.loop.host.ios()[0].body.u[0]
             sent = simulation.robot.u[0]
             assert sent == pytest.approx(0.2 * np.clip(asked, -20.0, 20.0))
+
+
+def test_a_swap_to_what_cannot_be_slowed_down_is_refused(tmp_path) -> None:
+    """A controller that commands positions of joints without speed limit does not take over."""
+    model = tmp_path / 'arm.urdf'
+    model.write_text(ARM.format(speed=0.0))
+    changes = {'robot.base': 'fixed', 'scale': 0.5, 'hardware.mujoco.floor': False}
+    with Simulation(model, 'pd', changes=changes, record=False) as simulation:
+        simulation.step()
+        with pytest.raises(SwapFailed, match="'shoulder' is commanded by position"):
+            simulation.swap(ByPosition)
+        simulation.loop.limiter.set_scale(1.0)
+        simulation.swap(ByPosition)
 
 
 def test_the_safe_state_is_not_scaled(tmp_path) -> None:
