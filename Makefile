@@ -18,7 +18,7 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo demo-g1 test lint bench fuzz soak faults clean
+.PHONY: help setup demo demo-g1 test lint bench fuzz soak soak-robots faults clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
@@ -28,6 +28,7 @@ help:
 	@echo 'make bench  the performance table'
 	@echo 'make faults the fault table, every fault in this process and through DDS'
 	@echo 'make fuzz   look for inputs that break something, for long'
+	@echo 'make soak-robots   two robots in one graph for half an hour, with all cores busy'
 	@echo 'make soak   100 000 take-overs; then ten minutes at 1 kHz, watching memory and late ticks'
 	@echo 'make setup  the environment in .venv (the others do this by themselves)'
 	@echo 'make clean  remove everything that the others made'
@@ -60,6 +61,9 @@ faults: setup
 
 fuzz: setup
 	@$(VENV_PYTHON) -m pytest --hypothesis-profile=fuzz --timeout 0 test/fuzz
+
+soak-robots: setup
+	@$(VENV_PYTHON) tools/soak.py --robots 2
 
 soak: setup
 	@$(VENV_PYTHON) tools/soak.py --take-overs 100000

@@ -2,12 +2,15 @@
 
     python tools/soak.py [--embedded] [--duration S]
     python tools/soak.py --take-overs N
+    python tools/soak.py --robots N [--duration S]
 
 Through DDS, with the robot and the node in processes of their own, or in this process alone.
 Fails (1) where the memory of what controls grows by a megabyte after the first minute, or where
 the late ticks become more with time. Where timers with nothing to do become later, too, it is the
 machine, and there is no verdict (2). With `--take-overs` controllers lose the robot N times at
-random moments instead: fails where two threads meet on it, or a tick has no command.
+random moments instead: fails where two threads meet on it, or a tick has no command. With
+`--robots` N robots run in one graph, for half an hour, with all cores taken by others: fails where
+a process ends, a controller is stopped, a state is answered twice, or the memory of a node grows.
 """
 
 from __future__ import annotations
@@ -40,6 +43,9 @@ START_TIMEOUT = 60.0
 # A stall of the whole machine shows in the late ticks; it must not end the soak.
 PATIENT = ('watchdog.state_timeout:=1.0', 'watchdog.control_timeout:=1.0')
 SETTLING_TIME = 5.0
+
+# How long a soak takes, and one of several robots [s].
+DURATION, ROBOTS_DURATION = 600.0, 1800.0
 
 OK, FAILED, NO_VERDICT = range(3)
 
@@ -196,16 +202,30 @@ def soak_take_overs(count: int) -> int:
     return OK if figures.is_clean else FAILED
 
 
+def soak_robots(count: int, duration: float) -> int:
+    """Let so many robots run for so long [s]; the exit status."""
+    import robots
+
+    wrong = robots.soak_robots(count, duration, 'sr1_pd')
+    print('\n'.join(wrong) or f'{count} robots, all cores busy, {duration:g} s: nothing wrong')
+    return FAILED if wrong else OK
+
+
 def main() -> int:
     """Soak, and tell by the exit status."""
     parser = argparse.ArgumentParser(description='Soak test: SR1 stands at 1 kHz.')
-    parser.add_argument('--duration', type=float, default=600.0, metavar='S')
+    parser.add_argument(
+        '--duration', type=float, metavar='S', help='default: 600 s, and 1800 s for --robots'
+    )
     parser.add_argument('--embedded', action='store_true', help='in this process, without ROS')
     parser.add_argument('--take-overs', type=int, metavar='N', help='take-overs, and nothing else')
+    parser.add_argument('--robots', type=int, metavar='N', help='robots in one graph, busy cores')
     args = parser.parse_args()
     if args.take_overs is not None:
         return soak_take_overs(args.take_overs)
-    return soak(args.duration, args.embedded)
+    if args.robots is not None:
+        return soak_robots(args.robots, args.duration or ROBOTS_DURATION)
+    return soak(args.duration or DURATION, args.embedded)
 
 
 if __name__ == '__main__':

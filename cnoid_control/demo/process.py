@@ -35,7 +35,13 @@ class Process:
     """One of the processes, its output in a file."""
 
     def __init__(
-        self, module: str, domain: int, log: Path, *parameters: str, config: str | Path = CONFIG
+        self,
+        module: str,
+        domain: int,
+        log: Path,
+        *parameters: str,
+        config: str | Path = CONFIG,
+        namespace: str = '',
     ) -> None:
         """Start it.
 
@@ -45,6 +51,7 @@ class Process:
             log: file for its output.
             parameters: further parameters, `name:=value`.
             config: its configuration: a file, or the name of one.
+            namespace: its namespace.
         """
         self.module = module
         self.log = log
@@ -52,6 +59,8 @@ class Process:
         command += ['--params-file', str(shared_file('config', config, '.yaml'))]
         for parameter in parameters:
             command += ['-p', parameter]
+        if namespace:
+            command += ['-r', f'__ns:=/{namespace}']
         variables = {'ROS_DOMAIN_ID': str(domain), 'PYTHONUNBUFFERED': '1'}
         with log.open('w') as output:
             self._process = subprocess.Popen(
