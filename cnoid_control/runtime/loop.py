@@ -233,6 +233,8 @@ class ControlLoop:
         Raises:
             HardwareError: the robot cannot be made ready for them.
         """
+        if self.succession is not None:
+            self.succession.cancel()
         self.abort_transition(reopen=False)
         self.hardware.open(host.request())
         self.host = host
@@ -771,6 +773,8 @@ class ControlLoop:
             self._quiet.end()
             self._is_open = False
         self.watchdog.stop()
+        if self.succession is not None:
+            self.succession.cancel()
         with self._requests:
             self._is_closed = True
         self.abort_transition()

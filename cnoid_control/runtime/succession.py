@@ -105,7 +105,7 @@ class Succession:
         self._beside(lambda: self._bring_up(config, attempt))
 
     def cancel(self) -> None:
-        """Leave the robot held: it was stopped, or the watchdog has found something."""
+        """Give a successor up: the robot was stopped, reset, or the watchdog found something."""
         with self._lock:
             self._attempt = self._failed = None
             ready, self._ready = self._ready, None

@@ -16,8 +16,9 @@ pytest.importorskip('mujoco', reason='needs MuJoCo')
 from cnoid_control import Simulation
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import ParameterError
-from cnoid_control.runtime.build import make_loop
+from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, parse_config
+from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.hot_swap import HotSwap
 from cnoid_control.runtime.recorder import Recorder
 from cnoid_control.runtime.replay import replay
@@ -258,6 +259,27 @@ def test_the_loop_does_not_wait_for_a_successor(end: str) -> None:
     loop.close()
 
 
+def test_a_reset_overrules_the_successor() -> None:
+    """Who has reset the robot has it: one that comes up later does not take it away."""
+    loop, _, told, out = robot_loop(first={'end': 'raise'})
+    waiting: list = []
+    loop.succession._beside = waiting.append
+    for _ in range(TICKS + 1):
+        loop.step()
+    assert loop.succession.is_pending
+    fresh = ControllerHost(make_controllers(config()), loop.hardware.body, 1.0 / RATE, out)
+    fresh.configure()
+    fresh.initialize(standby=True)
+    fresh.start()
+    loop.restart(fresh)
+    waiting[0]()
+    for _ in range(10):
+        loop.step()
+    assert loop.host is fresh
+    assert told == []
+    loop.close()
+
+
 def test_a_stop_overrules_the_successor() -> None:
     """Whoever has stopped the robot is not overruled by one that comes up later."""
     loop, _, told, _ = robot_loop(first={'end': 'raise'})
@@ -273,8 +295,8 @@ def test_a_stop_overrules_the_successor() -> None:
     assert told == []
     loop.close()
     loop, _, told, _ = robot_loop(first={'end': 'raise'})
-    loop.succession._beside = lambda function: waiting.append(function)
     waiting: list = []
+    loop.succession._beside = waiting.append
     for _ in range(TICKS + 1):
         loop.step()
     assert loop.succession.is_pending
