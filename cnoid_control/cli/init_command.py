@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--deploy',
         metavar='FILE',
         help="of a policy: Unitree's deploy.yaml or Isaac Lab's env.yaml; looked for beside it "
-        'where not given',
+        "where not given; 'none' for none",
     )
     parser.add_argument(
         '--option',

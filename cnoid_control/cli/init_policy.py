@@ -31,6 +31,7 @@ SPEED = 0.5
 # More inferences than any clip has.
 LONGEST_CLIP = 1_000_000
 
+NONE = 'none'
 TRAINING_FILES = ('deploy.yaml', 'env.yaml')
 
 # Names that exporters give to inputs and outputs.
@@ -121,7 +122,8 @@ def create_policy_folder(
         policy: the ONNX file, or the name of a policy in the cache.
         robot: path of a model file, or the name of a model.
         folder: where to write; a folder with the policy's name where None.
-        beside: deploy.yaml or env.yaml; looked for beside the policy where None.
+        beside: deploy.yaml or env.yaml; looked for beside the policy where None; the path `none`
+            for none of them.
         options: options of the policy that are known, by key ('action.scale').
         arguments: arguments of a .xacro file by name.
         base: fixed, floating or auto.
@@ -152,7 +154,9 @@ def create_policy_folder(
     draft = Draft()
     for key, value in (options or {}).items():
         draft.put(key, value)
-    if beside is None:
+    if beside == Path(NONE):
+        beside = None
+    elif beside is None:
         beside = find_training_file(file)
     joints = _named_joints(draft, body)
     known = read_metadata(network.metadata, beside, body.joint_names, joints)

@@ -118,6 +118,15 @@ def test_numbers_of_joints_are_asked_for(capsys) -> None:
     assert f'choose from: {", ".join(ARM)}' in errors
 
 
+def test_a_file_beside_it_may_be_left_out() -> None:
+    """One that lies there and is of something else, or cannot be read."""
+    policy = network('policy.onnx', 2 * SIZE, **MJLAB)
+    Path('env.yaml').write_text('{}')
+    assert init(policy) == 1
+    assert init(policy, '--deploy', 'none') == 0
+    assert 'metadata' not in section()
+
+
 def test_mjlab_says_all_but_the_period(capsys) -> None:
     """And the gains, of which the model of the arm has none, are the file's."""
     assert init(network('policy.onnx', 2 * SIZE, **MJLAB)) == 0
