@@ -89,7 +89,11 @@ def run(args: argparse.Namespace) -> int:
         if recorded is not None:
             default = policy.default[policy.joints]
             difference = compare(
-                policy.observation, recorded.vector(args.row), default, args.tolerance
+                policy.observation,
+                recorded.vector(args.row),
+                default,
+                args.tolerance,
+                _other_bases(policy),
             )
             facts['difference'] = None if difference is None else asdict(difference)
     if args.json:
@@ -122,6 +126,14 @@ def _policy_of(simulation: Simulation) -> PolicyController:
         f'no controller of {simulation.config.name} is a policy: it has '
         f'{", ".join(type(one).__name__ for one in members)}'
     )
+
+
+def _other_bases(policy: PolicyController) -> list[str]:
+    """Names of the IMUs that are not the policy's base."""
+    from cnoid_control.body.devices import Imu
+
+    own = policy.io.parameters.imu
+    return [one.name for one in policy.body.devices if isinstance(one, Imu) and one.name != own]
 
 
 def _advance(simulation: Simulation, policy: PolicyController, duration: float | None) -> None:

@@ -237,6 +237,42 @@ def test_recorded_states_are_repeated(folder: Path, capsys) -> None:
     assert any('opposite sign' in hint for hint in facts['difference']['hints'])
 
 
+def test_a_base_at_another_place_is_told(folder: Path, capsys) -> None:
+    """A recorded velocity is that of the IMU, and here it is that of the root."""
+    (folder / 'box.xml').write_text(
+        '<mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size="0.1"/>'
+        '<site name="imu" pos="0.2 0 0"/><body><joint name="wheel"/><geom size="0.1"/></body>'
+        '</body></worldbody><sensor><gyro name="gyro" site="imu"/>'
+        '<accelerometer name="acc" site="imu"/></sensor></mujoco>'
+    )
+    linear(folder / 'box.onnx', np.zeros((1, 3)), np.zeros(1))
+    policy = {
+        'file': 'box.onnx',
+        'joints': ['wheel'],
+        'observations': ['base_linear_velocity'],
+        'period': 0.01,
+        'kp': 1.0,
+    }
+    values = {
+        'robot': {'model': 'box.xml', 'base': 'floating'},
+        'rate': 100.0,
+        'controller': 'policy',
+        'policy': policy,
+    }
+    (folder / 'box.yaml').write_text(json.dumps({'/**': {'ros__parameters': values}}))
+    # It moves forward and turns left at 1 rad/s: the IMU in front moves to the left besides.
+    state = {'base_lin_vel': [0.5, 0.0, 0.0], 'base_ang_vel': [0.0, 0.0, 1.0]}
+    np.savez(folder / 'box.npz', obs=[0.5, 0.2, 0.0], **state)
+    words = ['policy', 'box.yaml', '--json', '--compare', 'box.npz']
+    assert main(words) == 1
+    found = json.loads(capsys.readouterr().out)['difference']
+    assert (found['term'], found['element']) == ('base_linear_velocity', 'y')
+    (hint,) = found['hints']
+    name = hint.rpartition(' ')[2]
+    assert 'may be of another place' in hint
+    assert main([*words, '--option', f'imu={name}']) == 0
+
+
 @pytest.mark.parametrize(
     ('words', 'message'),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,9 @@ from cnoid_control.controllers.policy.terms import JOINT_TERMS
 from cnoid_control.exceptions import CnoidControlError
 
 QUATERNIONS = {'quaternion_wxyz': 'quaternion_xyzw', 'quaternion_xyzw': 'quaternion_wxyz'}
+
+# Terms that depend on which place of the robot is the base.
+BASE = ('base_linear_velocity', 'base_angular_velocity', 'projected_gravity')
 
 # Terms that have one value per joint of the policy.
 PER_JOINT = (*JOINT_TERMS, 'last_action')
@@ -43,7 +46,11 @@ class Difference:
 
 
 def compare(
-    observation: Observation, recorded: np.ndarray, default: np.ndarray, tolerance: float
+    observation: Observation,
+    recorded: np.ndarray,
+    default: np.ndarray,
+    tolerance: float,
+    other_bases: Sequence[str] = (),
 ) -> Difference | None:
     """First difference between an observation and a recorded vector; None where there is none.
 
@@ -52,6 +59,7 @@ def compare(
         recorded: the recorded vector.
         default: default posture in the order of the policy's joints [rad] or [m].
         tolerance: largest difference that counts as none.
+        other_bases: IMUs that might be the base, and are not.
 
     Raises:
         CnoidControlError: the recorded vector has another size, or a value that is not finite.
@@ -79,6 +87,12 @@ def compare(
     row, column = (int(one[0]) for one in np.nonzero(places[first] == index))
     judge = _Judge(observation, places, recorded, default, tolerance)
     hints = list(dict.fromkeys(hint for i in differing for hint in judge.hints(i)))
+    names = [one.name for one in (observation.terms[i] for i in differing) if one.source in BASE]
+    if not hints and names and other_bases:
+        hints.append(
+            f'{", ".join(names)} may be of another place or in other axes: with the option imu it '
+            f'is of {" or ".join(other_bases)}'
+        )
     return Difference(
         index,
         term.name,
