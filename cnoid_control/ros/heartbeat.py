@@ -17,6 +17,7 @@ import rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
+from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.joint_state import JointStateDecoder, find_layout
@@ -53,8 +54,30 @@ WARNING_PERIOD = 5.0
 FINDING_TIME = 1.0
 # Longest wait for the answer of a controller that is there [s].
 ANSWER_TIME = 5.0
+# Interfaces whose last command stays in force.
+LASTING = tuple(name for name in BY_INTERFACE if final_values(name, np.zeros(0)) is None)
 # Time after which no thread still uses a publisher that was replaced [s].
 RETIREMENT = 0.1
+
+
+class LastCommand:
+    """What a command controller was told last, by whomever, to be told again."""
+
+    def __init__(self, node: Node, publisher: CommandPublisher) -> None:
+        """Listen to the commands of a publisher's controller."""
+        self._publisher = publisher
+        self._heard = open_subscription(node, publisher.kind, publisher.topic, COMMAND_QOS)
+        self._last: bytes | None = None
+
+    def repeat(self) -> None:
+        """Send it again, where there was one."""
+        self._last = self._heard.take() or self._last
+        if self._last is not None:
+            self._publisher.send_message(self._last)
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._heard.close()
 
 
 class WatchedControllers:
@@ -64,6 +87,7 @@ class WatchedControllers:
 
     Attributes:
         publishers: one per command controller; replaced as a whole, never changed.
+        last_commands: by name those whose last command is to stay in force.
         problem: why they cannot be relied on; empty where they can.
     """
 
@@ -85,6 +109,7 @@ class WatchedControllers:
             period: time between two commands [s].
         """
         self.publishers: tuple[CommandPublisher, ...] = ()
+        self.last_commands: dict[str, LastCommand] = {}
         self.problem = ''
         self._node = node
         self._options = command_options(robot)
@@ -185,6 +210,8 @@ class WatchedControllers:
                 continue
             if publisher is None or publisher.joints != joints:
                 publisher = CommandPublisher(self._node, name, options, joints, self._period)
+                if options.interface in LASTING:
+                    self._listen(publisher)
             found.append(publisher)
         return tuple(found), problem
 
@@ -206,6 +233,17 @@ class WatchedControllers:
         except UnusableController:
             return []
 
+    def _listen(self, publisher: CommandPublisher) -> None:
+        """Keep what the controllers with this name are told."""
+        before = self.last_commands.get(publisher.name)
+        self.last_commands = {
+            **self.last_commands,
+            publisher.name: LastCommand(self._node, publisher),
+        }
+        if before is not None:
+            self._stop.wait(RETIREMENT)
+            before.close()
+
     def _retire(self, publishers: list[CommandPublisher]) -> None:
         if publishers:
             self._stop.wait(RETIREMENT)
@@ -219,6 +257,8 @@ class WatchedControllers:
         self._thread.join()
         if self._end_activity is not None:
             self._end_activity()
+        for last in self.last_commands.values():
+            last.close()
         for publisher in self.publishers:
             publisher.close()
 
@@ -326,7 +366,9 @@ class HeartbeatMonitor:
             return
         publishers = self._controllers.publishers
         reason = self._controllers.problem
-        if not reason and not any(one.reader_count for one in publishers):
+        # It listens itself where the last command is to stay.
+        heard = [one for one in publishers if one.interface not in LASTING]
+        if not reason and not any(one.reader_count for one in heard):
             topics = ', '.join(one.topic for one in publishers) or 'no topic is known'
             reason = f'nobody would get the safe command ({topics})'
         if not reason:
@@ -387,7 +429,9 @@ class HeartbeatMonitor:
         for publisher in self._controllers.publishers:
             measured = np.array([position_of[joint] for joint in publisher.joints])
             values = final_values(publisher.interface, measured)
-            if values is not None and np.isfinite(values).all():
+            if values is None:
+                self._controllers.last_commands[publisher.name].repeat()
+            elif np.isfinite(values).all():
                 publisher.send_values(values, decoder.stamp)
 
     def _deactivate(self, patience: float) -> None:

@@ -22,6 +22,9 @@ class Robot:
         self.states = node.create_publisher(JointState, 'joint_states', 1)
         self.got: dict[str, list[list[float]]] = {}
         self.damping: list[list[float]] = []
+        self.damping_commands = node.create_publisher(
+            Float64MultiArray, 'damping_controller/commands', 1
+        )
         for interface in ('effort', 'position', 'velocity', 'stiffness', 'damping'):
             values = self.damping
             if interface != 'damping':
@@ -86,8 +89,10 @@ def beat_for(robot: Robot, spin_until, duration: float) -> None:
 def test_silence_is_answered_by_the_safe_command(robot: Robot, spin_until) -> None:
     """Positions are held as measured, all else is zero; nothing comes before.
 
-    A damping stays as it is: it was not too much while the node lived.
+    A damping stays as it was commanded last: it was not too much while the node lived.
     """
+    for _ in range(3):
+        robot.damping_commands.publish(Float64MultiArray(data=[1.0, 2.0, 3.0]))
     beat_for(robot, spin_until, 0.5)
     assert not any(robot.got.values())
     assert spin_until(lambda: all(len(values) >= 3 for values in robot.got.values()), 10.0)
@@ -95,7 +100,8 @@ def test_silence_is_answered_by_the_safe_command(robot: Robot, spin_until) -> No
         expected = POSITIONS if interface == 'position' else [0.0, 0.0, 0.0]
         for sent in values:
             assert sent == pytest.approx(expected)
-    assert robot.damping == []
+    assert spin_until(lambda: len(robot.damping) > 5, 10.0)
+    assert all(sent == [1.0, 2.0, 3.0] for sent in robot.damping)
     assert 'the robot is stopped' in robot.process.log_path.read_text()
 
 

@@ -42,6 +42,7 @@ class CommandPublisher:
         interface: name of the interface.
         joints: its joints, in its own order.
         parameters: its options.
+        kind: type of its messages.
         topic: full name of the topic.
         readers_seen: number of subscriptions when they were counted last.
     """
@@ -93,6 +94,7 @@ class CommandPublisher:
             state = JointStateEncoder(joints, [self.interface])
             self._encode = lambda values, stamp: state.encode_values(self.interface, values, stamp)
         topic = parameters.topic or topic
+        self.kind = kind
         self._publisher: RawPublisher | SilentPublisher
         if dry_run:
             self._publisher = SilentPublisher(node, topic)
@@ -114,6 +116,10 @@ class CommandPublisher:
             False when the context is gone.
         """
         return self._publisher.send(self._encode(values, stamp))
+
+    def send_message(self, data: bytes) -> bool:
+        """Send a message that is there already; False when the context is gone."""
+        return self._publisher.send(data)
 
     def flush(self, timeout: float) -> bool:
         """Wait until the readers have the last command; False after the time-out [s]."""

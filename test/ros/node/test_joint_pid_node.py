@@ -54,6 +54,7 @@ def test_gains_reach_the_drives_and_leave_them_safe(rig, ros_node, spin_until):
     assert spin_until(lambda: drives.last['stiffness'] == [350.0, 350.0])
     rig.wait_for_swap()
     drives.states.clear()
+    assert spin_until(lambda: drives.states), rig.logs
     for name in ('GainsByEffort', 'Gains'):
         assert rig.set(controller=f'{CONTROLLERS}:{name}')[0], rig.logs
         rig.wait_for_swap()
@@ -98,8 +99,40 @@ def test_without_gain_interfaces_the_node_computes_them(rig, ros_node, spin_unti
     rig.wait_for_log('PD of shoulder, elbow is computed here, at 250 Hz')
     rig.wait_for_swap(1.0)
     assert 'stiffness' not in drives.last
-    # Gravity is balanced by kp times the error.
-    error = np.subtract(POSTURE, drives.states[-1].position)
-    np.testing.assert_allclose(drives.last['effort'], 300.0 * error, atol=0.5)
+
+    def is_balanced() -> bool:
+        if not drives.states or 'effort' not in drives.last:
+            return False
+        error = np.subtract(POSTURE, drives.states[-1].position)
+        return np.allclose(drives.last['effort'], 300.0 * error, atol=0.5)
+
+    # At rest gravity is balanced by kp times the error.
+    assert spin_until(is_balanced), rig.logs
     assert rig.change_state(Transition.TRANSITION_DEACTIVATE)
     assert spin_until(lambda: drives.last['effort'] == [0.0, 0.0])
+
+
+def test_the_drives_damp_when_the_node_is_killed(rig, ros_node, spin_until, start_process):
+    """The monitor takes the stiffness away; the arm sinks as slowly as its damping lets it."""
+    drives = Drives(ros_node)
+    rig.start_robot('-p', 'pacing:=paced')
+    rig.start_node(
+        *('-p', 'gains.kd:=20.0', '-p', 'hardware.ros2_control.lock_step:=false'),
+        *('-p', 'watchdog.state_timeout:=5.0'),
+    )
+    monitor = start_process(
+        'cnoid_control.ros.heartbeat',
+        *('--ros-args', '--params-file', str(rig.config)),
+        *('-p', 'heartbeat.timeout:=1.0', '-p', 'heartbeat.realtime_priority:=0'),
+    )
+    said = monitor.log_path.read_text
+    assert spin_until(lambda: 'watching' in said(), timeout=60), said() + rig.logs
+    assert drives.last['stiffness'] == [300.0, 300.0]
+    rig.process.kill()
+    assert spin_until(lambda: 'deactivated:' in said(), timeout=30), said()
+    assert drives.last['stiffness'] == [0.0, 0.0]
+    assert drives.last['damping'] == [20.0, 20.0]
+    drives.states.clear()
+    assert spin_until(lambda: drives.states and drives.states[-1].position[0] > 0.8), rig.logs
+    # Gravity has 10 N m on the shoulder at most; without damping the arm would be at 5 rad/s.
+    assert np.abs([state.velocity for state in drives.states]).max() < 1.0
