@@ -356,6 +356,14 @@ def _command_controllers(survey: Survey, plan: Plan, wanted: Wanted | None) -> I
     if manager is None or manager.problem:
         return
     loaded = {one.name: one for one in manager.controllers}
+    for controller in loaded.values():
+        if controller.problem and controller.is_command_controller:
+            yield Finding(
+                ERROR,
+                controller.name,
+                controller.problem,
+                'see whether its node is alive: nobody says which joints it has, in which order',
+            )
     if wanted is None:
         if not plan.commands:
             yield Finding(

@@ -288,6 +288,9 @@ def test_command_controllers() -> None:
     )
     one = replace(one, receivers=[make_endpoint('/fcc', 'durability')])
     assert '/fcc would not get the commands' in first(problems(make_survey(one)))[2]
+    mute = make_controller('mute', 'velocity', joints=[], problem='it does not answer')
+    found = problems(make_survey(make_controller('effort_controller', 'effort'), mute))
+    assert first(found) == ('error', 'mute', 'it does not answer')
     chained = make_controller('velocity_controller', 'velocity', 'active', is_chained=True)
     assert 'it is chained' in problems(make_survey(chained), make_wanted())[0][2]
 
