@@ -79,6 +79,7 @@ class PDController(SimpleController):
         self.q_initial = self.q_ref = io.body.q.copy()
         io.body.calc_forward_kinematics()
         self._automatic = joint_gains(io.body, io.time_step)
+        self._sees_base = True
         for name, joints in io.parameters.groups.items():
             self.body.add_joint_group(name, joints)
         self._apply(io.parameters)
@@ -90,8 +91,11 @@ class PDController(SimpleController):
             joint.actuation_mode = StateFlag.JOINT_EFFORT
             io.enable_io(joint)
             io.enable_input(joint, StateFlag.JOINT_VELOCITY)
-        # Which way is down is seen in the root's orientation.
-        io.enable_input(self.body.root_link, StateFlag.LINK_POSITION)
+        # Which way is down is seen in the root's orientation; who does not ask for it does not
+        # need a robot that knows it.
+        self._sees_base = self.body.is_fixed_root or bool(self.weightless.any())
+        if self._sees_base:
+            io.enable_input(self.body.root_link, StateFlag.LINK_POSITION)
         self._dynamics = InverseDynamics(self.body)
         self._pid = Pid(self.body.u_lower.copy(), self.body.u_upper.copy())
         self._still = np.zeros(self.body.num_joints)
@@ -115,6 +119,12 @@ class PDController(SimpleController):
                 weightless[:] |= body.is_fixed_root
             else:
                 weightless[_joints(body, 'gravity_compensation', name)] = True
+        if weightless.any() and not self._sees_base:
+            raise not_allowed(
+                'gravity_compensation',
+                parameters.gravity_compensation,
+                'the orientation of the base is not read: name joints before the start',
+            )
         posture_of(body, 'posture', parameters.posture, self.q_initial)
         self.gains = np.array(gains)
         self._warn_of_gains()

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from controllers.runs import main_controller, open_loop, run_for
 
+from cnoid_control.body import StateFlag
 from cnoid_control.body.gains import joint_gains
 from cnoid_control.controllers.pd import PDController, PDParameters
+from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import config_from_model
@@ -160,3 +162,24 @@ def test_unknown_joint_of_the_posture_is_refused() -> None:
     outcome = loop.run(0.1)
     assert outcome.exit == 'failed'
     assert 'posture.knee: unknown joint; choose from: joint1, joint2' in outcome.reason
+
+
+@pytest.mark.parametrize('wanted', [[], ['RARM_ELBOW']])
+def test_a_floating_robot_needs_its_base_for_gravity_alone(wanted: list[str]) -> None:
+    """Drivers of ros2_control say nothing about the base: PD without gravity asks for nothing."""
+    config = load_config('sr1_pd', {'controller': 'pd', 'pd.gravity_compensation': wanted})
+    loop = make_loop(config)
+    loop.open()
+    asked = loop.host.request().inputs.get('WAIST', StateFlag.NONE)
+    assert bool(asked & StateFlag.LINK_POSITION) is bool(wanted)
+    controller = main_controller(loop)
+    assert isinstance(controller, PDController)
+    old = controller.io.parameters
+    new = replace(old, gravity_compensation=['LARM_ELBOW'])
+    if wanted:
+        controller.update_parameters(old, new)
+        assert controller.weightless.sum() == 1
+    else:
+        with pytest.raises(ParameterError, match='orientation of the base is not read'):
+            controller.update_parameters(old, new)
+    loop.close()
