@@ -43,6 +43,7 @@ class Item:
         licence: what the wheel says.
         size: size of the folders when unpacked [B].
         kind: what it is: a robot or a policy.
+        robot: of a policy, the item with the robot that it moves.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Item:
     licence: str
     size: int
     kind: str = 'robot'
+    robot: str = ''
 
     @property
     def format(self) -> str:
@@ -248,9 +250,10 @@ def _holosoma(name: str, robot: str, suffix: str, size: int) -> Item:
     return Item(name, HOLOSOMA, f'{path}/{robot}_29dof.{suffix}', (path,), APACHE, size)
 
 
-def _policy(name: str, folder: str, file: str, size: int) -> Item:
-    path = f'holosoma_inference/models/{folder}'
-    return Item(name, HOLOSOMA_INFERENCE, f'{path}/{file}.onnx', (path,), APACHE, size, 'policy')
+def _policy(name: str, robot: str, folder: str, file: str, size: int) -> Item:
+    path, file = f'holosoma_inference/models/{folder}', f'{file}.onnx'
+    wheel = HOLOSOMA_INFERENCE
+    return Item(name, wheel, f'{path}/{file}', (path,), APACHE, size, 'policy', robot)
 
 
 def _example(name: str, folder: str, file: str) -> Item:
@@ -280,12 +283,12 @@ def _items() -> list[Item]:
         _holosoma('g1_holosoma_urdf', 'g1', 'urdf', 66371642),
         _holosoma('t1', 't1', 'xml', 20078666),
         _holosoma('t1_urdf', 't1', 'urdf', 20078666),
-        _policy('g1_walk_ppo', 'loco/g1_29dof', 'ppo_g1_29dof', 1777853),
-        _policy('g1_walk_sac', 'loco/g1_29dof', 'fastsac_g1_29dof', 1777853),
-        _policy('t1_walk_ppo', 'loco/t1_29dof', 'ppo_t1_29dof', 1776613),
-        _policy('t1_walk_sac', 'loco/t1_29dof', 'fastsac_t1_29dof', 1776613),
-        _policy('g1_dance_ppo', 'wbt', 'ppo_g1_29dof_dancing', 5900956),
-        _policy('g1_dance_sac', 'wbt', 'fastsac_g1_29dof_dancing', 5900956),
+        _policy('g1_walk_ppo', 'g1_holosoma', 'loco/g1_29dof', 'ppo_g1_29dof', 1777853),
+        _policy('g1_walk_sac', 'g1_holosoma', 'loco/g1_29dof', 'fastsac_g1_29dof', 1777853),
+        _policy('t1_walk_ppo', 't1', 'loco/t1_29dof', 'ppo_t1_29dof', 1776613),
+        _policy('t1_walk_sac', 't1', 'loco/t1_29dof', 'fastsac_t1_29dof', 1776613),
+        _policy('g1_dance_ppo', 'g1_holosoma', 'wbt', 'ppo_g1_29dof_dancing', 5900956),
+        _policy('g1_dance_sac', 'g1_holosoma', 'wbt', 'fastsac_g1_29dof_dancing', 5900956),
         *examples,
     ]
 

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         print(path)
         if ITEMS[name].kind == 'policy':
             print(
-                f'next:  policy.file: {name} in a configuration, see docs/policies.md',
+                f'next:  cnoid_control init {name} --robot {ITEMS[name].robot}',
                 file=sys.stderr,
             )
         else:

@@ -54,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action='store_true',
         help='of a robot: joints have stiffness and damping interfaces besides (MIT mode)',
     )
-    parser.add_argument('--robot', metavar='MODEL', help='of a policy: the robot that it moves')
+    parser.add_argument(
+        '--robot',
+        metavar='MODEL',
+        help='of a policy: the robot that it moves; known of those of `cnoid_control get`',
+    )
     parser.add_argument(
         '--deploy',
         metavar='FILE',
@@ -308,6 +312,7 @@ def is_policy(name: str) -> bool:
 
 
 def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
+    from cnoid_control.catalog import ITEMS
     from cnoid_control.cli.init_policy import check, create_policy_folder
 
     if args.gains:
@@ -316,7 +321,8 @@ def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
         )
     from cnoid_control.runtime.config import parse_value
 
-    if not args.robot:
+    robot = args.robot or (ITEMS[args.model].robot if args.model in ITEMS else '')
+    if not robot:
         raise CnoidControlError(f'{args.model} is a policy: --robot MODEL says what it moves')
     options = {}
     for text in args.option:
@@ -326,7 +332,7 @@ def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
         options[key] = parse_value(value)
     config = create_policy_folder(
         args.model,
-        args.robot,
+        robot,
         folder,
         Path(args.deploy) if args.deploy else None,
         options,

@@ -296,3 +296,14 @@ def test_the_table_is_consistent():
         assert any(item.file.startswith(f'{folder}/') for folder in item.folders)
         assert item.size > 0
         assert item.licence
+
+
+def test_the_robot_of_every_policy_can_be_had() -> None:
+    """It is named with the policy, so that one leads to the other."""
+    from cnoid_control.catalog.table import ITEMS
+
+    for item in ITEMS.values():
+        if item.kind == 'policy':
+            assert ITEMS[item.robot].kind == 'robot'
+        else:
+            assert not item.robot
