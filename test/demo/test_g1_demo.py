@@ -104,7 +104,7 @@ def test_g1_does_all_of_it(tmp_path: Path) -> None:
             pytest.skip(f'{name} is not in the cache: cnoid_control get {name}')
     result = demo(tmp_path, '--dance', '2', '--dds-dance', '1')
     assert result.returncode == 0, result.stdout + result.stderr
-    for row in ('walks (SAC)', 'dances', 'node killed', 'deactivates controllers', 'real-time'):
+    for row in ('walks (SAC)', 'dances', 'node killed', 'stops controllers', 'real-time'):
         assert row in result.stdout
     for name in ('g1.png', 'g1_demo.png', 'g1_demo.yaml', 'log/g1_heartbeat.log'):
         assert (tmp_path / name).stat().st_size > 0

@@ -50,6 +50,7 @@ def run(out: Path, dance: float, dds_dance: float, with_dds: bool) -> None:
         columns['DDS'], tracks['DDS'], dances['DDS'] = through.rows, through.track, through.dance
         killed = through.killed
     report.print_table(columns)
+    print('drawing, ray by ray', flush=True)
     picture, plot = out / 'g1.png', out / 'g1_demo.png'
     report.save_picture(picture, body, embedded.track, embedded.dance)
     report.save_plot(plot, tracks, dances, killed)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cnoid_control.demo.g1.track import Row, Track
 
 # Moments of the picture: seconds from the start, then shares of the dance.
-MOMENTS, DANCE_MOMENTS = (1.0, 4.2, 5.3, 10.1), (0.1, 0.3, 0.55, 0.8)
+MOMENTS, DANCE_MOMENTS = (1.0, 4.2), (0.1, 0.3, 0.55, 0.8)
 # Distance between two robots in the picture [m].
 APART = 0.9
 # Window of the mean velocity in the plot [s].
@@ -93,7 +93,7 @@ def save_picture(path: Path, body: Body, track: Track, dance: tuple[float, float
         seen.calc_forward_kinematics()
         bodies.append(seen)
     middle = 0.5 * APART * (len(moments) - 1)
-    view = View((15.0, middle, 2.4), (0.0, middle, 0.65), field_of_view=0.13, size=(330, 1300))
+    view = View((15.0, middle, 2.4), (0.0, middle, 0.65), field_of_view=0.13, size=(280, 800))
     draw(path, bodies, view)
 
 

@@ -176,6 +176,6 @@ class DdsStory:
                 f'{1e3 * SILENCE:.0f} to {1e3 * LATEST:.0f} ms',
                 1e3 * SILENCE <= silence <= 1e3 * LATEST,
             ),
-            Row('  deactivates controllers', str(stopped), 'some', stopped > 0),
+            Row('  stops controllers', str(stopped), 'some', stopped > 0),
             Row('  height at last', f'{heights[-1]:.2f} m', '', True),
         ]
