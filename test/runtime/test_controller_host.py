@@ -16,6 +16,7 @@ from cnoid_control.body.devices import PointLight
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerFailed, NoControllerLeft
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.limit_rules import ImplausibleCommand
 
 CALLS: list[str] = []
 
@@ -497,3 +498,23 @@ def test_devices_of_a_controller_that_does_not_initialize_are_let_go() -> None:
     host.initialize()
     assert managed[0].devices is None
     assert not kept[0].state_changed._slots
+
+
+def test_who_commands_a_joint_is_named() -> None:
+    """Those whose output it is; all where that is not known, or it is nobody's."""
+
+    class Half(SimpleController):
+        def __init__(self, joint: int) -> None:
+            self.joint = joint
+
+        def initialize(self, io):
+            io.enable_output(io.body.joint(self.joint), StateFlag.JOINT_VELOCITY)
+            return True
+
+    host = make_host(ManagedController('a', Half(0)), ManagedController('b', Half(1)))
+    host.configure()
+    host.initialize()
+    bad = ImplausibleCommand('joint1', 'velocity', 1e9, -1.0, 1.0)
+    assert host.who_commands(bad) == ['b']
+    assert host.who_commands(bad._replace(joint='joint0')) == ['a']
+    assert host.who_commands(None) == ['a', 'b']

@@ -15,6 +15,7 @@ pytest.importorskip('mujoco', reason='needs MuJoCo')
 
 from cnoid_control import Simulation
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, parse_config
@@ -307,4 +308,31 @@ def test_a_stop_overrules_the_successor() -> None:
         loop.step()
     assert loop.safe_state.is_engaged
     assert told == []
+    loop.close()
+
+
+def test_a_successor_that_the_robot_is_not_made_for_is_stopped() -> None:
+    """The robot stays held, with why; nobody waits for it any more."""
+    loop, hardware, told, out = robot_loop(first={'end': 'raise'})
+    succession = loop.succession
+    succession._beside = lambda function: function()
+    made: list[ControllerHost] = []
+    bring_up = succession._swapper.bring_up
+
+    def keep(controllers) -> ControllerHost:
+        made.append(bring_up(controllers))
+        return made[-1]
+
+    def refuse(request) -> bool:
+        raise HardwareError('no such interface')
+
+    succession._swapper.bring_up = keep
+    hardware.prepare = refuse
+    for _ in range(TICKS + 3):
+        loop.step()
+    assert 'error: second: cannot take over: no such interface' in out.getvalue()
+    assert not succession.is_pending
+    assert told == []
+    assert loop.safe_state.is_engaged
+    step_until(loop, lambda: not made[0].controllers[0].configured)
     loop.close()
