@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.gains import DAMPING_STEP, joint_gains
 from cnoid_control.runtime.safety.commands import Commands
 from cnoid_control.runtime.safety.joint_limits import JointLimits
 
@@ -21,6 +22,8 @@ class ComputedPid:
         joints: which joints have such an actuator, shape (num_joints,).
         efforts: what is sent of all joints [N m] or [N]: efforts that are commanded, and those
             that are computed.
+        kd_limit: damping from which on a joint vibrates, shape (num_joints,); see
+            `find_kd_limit`.
     """
 
     def __init__(self, body: Body, limits: Callable[[], JointLimits]) -> None:
@@ -32,10 +35,22 @@ class ComputedPid:
         """
         self.joints = np.zeros(body.num_joints, dtype=bool)
         self.efforts = body.u.copy()
+        self.kd_limit = np.full(body.num_joints, np.inf)
         self._body = body
         self._limits = limits
         self._commands = Commands.of(body)
         self._integral = np.zeros(body.num_joints)
+
+    def find_kd_limit(self, time_step: float) -> None:
+        """Find how much damping can be computed with this period [s]; not in the loop's thread."""
+        if np.isinf(self.kd_limit).all():
+            body = self._body.clone()
+            body.calc_forward_kinematics()
+            self.kd_limit = joint_gains(body, time_step).kd_limit / DAMPING_STEP
+
+    def vibrating(self) -> np.ndarray:
+        """Ids of the joints whose damping acts too late to damp at this period."""
+        return np.flatnonzero(self.joints & (self._commands.kd > self.kd_limit))
 
     def use(self, joints: np.ndarray) -> None:
         """Compute the efforts of these joints from now on; integrals of others are forgotten.

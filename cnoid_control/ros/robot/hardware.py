@@ -180,6 +180,8 @@ class Ros2ControlHardware(Hardware):
         self._callbacks = callbacks or RobotCallbacks()
         self._model_limits = model_limits(body)
         self._pid = ComputedPid(body, self._limits)
+        # Whether gains that are commanded first have still to be looked at.
+        self._checks_pid = False
         self._warn = self._callbacks.warn or self._log_warning
         self.command_controllers = CommandControllers(
             node, body, parameters, time_step, supervision
@@ -439,6 +441,7 @@ class Ros2ControlHardware(Hardware):
             }
             publisher.drive(commanded, goes_on=publisher in before)
         self._compute_pid(resolved.computed)
+        self._checks_pid = True
         self.switch_hold.end()
 
     # --- the loop -----------------------------------------------------------------------------
@@ -612,6 +615,9 @@ class Ros2ControlHardware(Hardware):
         if self._pid.joints.any():
             late = 0.0 if self.is_fresh else self.state_age - self.state_timeout
             self._pid.update(self.dt if self.is_fresh else 0.0, max(0.0, late))
+            if self._checks_pid and self.body.kd.any():
+                self._checks_pid = False
+                self._warn_of_vibrations()
         for publisher in self.command_publishers:
             publisher.send(stamp)
         if self.resolved is not None:
@@ -629,6 +635,24 @@ class Ros2ControlHardware(Hardware):
         if pushed.size:
             names = ', '.join(self.body.links[index].name for index in pushed)
             self._warn(f'F_ext of {names} goes nowhere: a robot takes no wrench')
+
+    def find_pid_limits(self) -> None:
+        """Find what damping can be computed here; not in the loop's thread."""
+        self._pid.find_kd_limit(self.time_step)
+
+    def _warn_of_vibrations(self) -> None:
+        """Say which joints have more damping than can be computed at this period."""
+        told = [
+            f'{self.body.joints[joint].joint_name} (kd {self.body.kd[joint]:.3g}, at most '
+            f'{self._pid.kd_limit[joint]:.3g})'
+            for joint in self._pid.vibrating()
+        ]
+        if told:
+            self._warn(
+                f'PD that is computed at {1.0 / self.time_step:g} Hz is too late for the damping '
+                f'of {", ".join(told)}: lower it, raise `rate`, or have the robot do it by '
+                'stiffness and damping interfaces'
+            )
 
     def _refuse_integrals(self, joints: np.ndarray) -> None:
         """Say that the robot's own PID actuators take no integral gain, where one is given."""

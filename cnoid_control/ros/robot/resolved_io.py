@@ -88,6 +88,15 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
     if flags & StateFlag.JOINT_EFFORT:
         _require(robot, 'effort', needed)
     runs_kinematics = bool(flags & LINK_INPUTS)
+    computed = _joint_mask(
+        robot,
+        lambda name: (
+            STIFFNESS.serves(request.outputs.get(name, StateFlag.NONE))
+            and modes[name] == StateFlag.JOINT_EFFORT
+        ),
+    )
+    if computed.any():
+        robot.find_pid_limits()
     return ResolvedIO(
         request=request,
         needed=needed,
@@ -100,13 +109,7 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
         readers=_open_readers(robot, request, runs_kinematics),
         command_publishers=publishers,
         modes=modes,
-        computed=_joint_mask(
-            robot,
-            lambda name: (
-                STIFFNESS.serves(request.outputs.get(name, StateFlag.NONE))
-                and modes[name] == StateFlag.JOINT_EFFORT
-            ),
-        ),
+        computed=computed,
         with_gains=_joint_mask(
             robot, lambda name: STIFFNESS.serves(modes.get(name, StateFlag.NONE))
         ),

@@ -136,3 +136,17 @@ def test_the_drives_damp_when_the_node_is_killed(rig, ros_node, spin_until, star
     assert spin_until(lambda: drives.states and drives.states[-1].position[0] > 0.8), rig.logs
     # Gravity has 10 N m on the shoulder at most; without damping the arm would be at 5 rad/s.
     assert np.abs([state.velocity for state in drives.states]).max() < 1.0
+
+
+def test_without_states_the_stiffness_fades(rig, ros_node, spin_until):
+    """The robot falls silent: what its drives are told in the end is to damp."""
+    drives = Drives(ros_node)
+    rig.start_robot('-p', 'pacing:=paced')
+    rig.start_node('-p', 'hardware.ros2_control.lock_step:=false')
+    rig.wait_for_state('active')
+    assert spin_until(lambda: drives.last.get('stiffness') == [300.0, 300.0]), rig.logs
+    rig.robot.kill()
+    rig.wait_for_log('safe state: no joint states')
+    assert spin_until(lambda: drives.last['stiffness'] == [0.0, 0.0]), rig.log
+    assert drives.last['effort'] == [0.0, 0.0]
+    assert min(drives.last['damping']) > 0.0

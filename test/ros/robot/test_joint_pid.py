@@ -114,6 +114,26 @@ def test_else_pd_is_computed_here(rig, options):
     assert list(efforts[-1].data) == [0.0, 0.0]
 
 
+def test_damping_that_comes_too_late_is_named(rig):
+    """The arm has an inertia of some 0.5 kg m^2: at 500 Hz 1000 N m s/rad make it vibrate."""
+    warnings = []
+    hardware = rig.hardware(joint_pid='effort')
+    hardware._warn = warnings.append
+    rig.open(hardware, effort_request(hardware.body, mode=PID))
+    rig.publish()
+    hardware.read()
+    command(hardware.body, kd=10.0)
+    hardware.write()
+    assert warnings == []
+    hardware.use(hardware.resolved)
+    command(hardware.body, kd=[1000.0, 10.0])
+    for _ in range(3):
+        hardware.write()
+    (text,) = warnings
+    assert text.startswith('PD that is computed at 500 Hz is too late for the damping of shoulder')
+    assert 'elbow' not in text
+
+
 def test_gains_that_are_demanded_and_not_there_are_refused_by_name(rig):
     """Nobody computes what the configuration wants of the robot."""
     hardware = rig.hardware(joint_pid='interfaces')
