@@ -148,7 +148,7 @@ CASES = {
         },
         {'kp', 'kd', 'kp_of', 'kd_of', 'kp_of.joint1', 'kd_of.joint1'}
         | {'action.scale', 'action.scale_of', 'action.scale_of.joint1', 'action.offset'}
-        | {'action.offset.joint2', 'action.clip', 'velocity.script.go.time'}
+        | {'action.offset.joint2', 'action.clip', 'action.largest', 'velocity.script.go.time'}
         | {'velocity.script.go.velocity'}
         | SPEEDS,
         {
@@ -157,6 +157,7 @@ CASES = {
             'action.scale_of': {'joint2': 0.7},
             'action.offset': {'joint3': 0.7},
             'action.clip': [-0.1, 0.1],
+            'action.largest': 1e-3,
             'velocity.lower': [-0.1, -0.1, -0.1],
             'velocity.upper': [0.1, 0.1, 0.1],
             'velocity.script': {'stop': {'time': 0.0, 'velocity': [0.1, 0.0, 0.0]}},
@@ -597,7 +598,13 @@ def check(case: Case, key: str, kind: Any, info: ParameterInfo) -> None:
     acts = changed.state() != state
     reads = record_reads(changed.managed.parameters)
     changed.stimulate()
-    changed.tick()
+    told = ''
+    try:
+        changed.tick()
+    except CnoidControlError as error:
+        # A limit that the very next tick exceeds acts, if the controller says that it was that.
+        told = str(error)
+    acts = acts or key in told
     acts = acts or any(
         not np.array_equal(one, other, equal_nan=True)
         for one, other in zip(changed.commands, commands, strict=True)
