@@ -456,7 +456,26 @@ def _choose_drive(
         'PD at the joints, as motors and simulators have it: computed here, at this rate, the '
         'gains would be too stiff.',
     )
+    if body.description.mjcf and not _damps_implicitly(body.description.mjcf):
+        draft.said.append(
+            "the model's integrator is Euler, with which gains that are stiff for its light "
+            'joints are not stable; <option integrator="implicitfast"/> in the model damps them '
+            'implicitly'
+        )
     return rates[0]
+
+
+def _damps_implicitly(model: str) -> bool:
+    """Whether physics takes the damping of actuators into account beforehand."""
+    import mujoco
+
+    try:
+        integrator = mujoco.MjSpec.from_file(model).option.integrator
+    except ValueError:
+        # A file that only the loader of models can read, such as one without its meshes.
+        return True
+    euler, runge_kutta = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4
+    return integrator not in (euler, runge_kutta)
 
 
 def _gains(draft: Draft, known: Metadata, body: Body, key: str) -> Any:
@@ -590,7 +609,8 @@ def check(config: Path) -> str:
 
     try:
         with Simulation(str(config), record=False, os=io.StringIO()) as simulation:
-            simulation.step()
+            # Long enough for gains that are not stable to show.
+            simulation.run(0.1)
             return str(simulation.summary().get('reason', ''))
     except CnoidControlError as error:
         return str(error)

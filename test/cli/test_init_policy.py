@@ -231,6 +231,32 @@ def test_who_computes_pd(factor: float, rate: float, actuators: str) -> None:
     assert ('would be too stiff' in ' '.join(text.replace('#', '').split())) == is_stiff
 
 
+@pytest.mark.parametrize('integrator', ['Euler', 'implicitfast'])
+def test_an_integrator_that_does_not_damp_is_told(capsys, integrator: str) -> None:
+    """Gains that are too stiff for it: the run that diverges is seen when it is written."""
+    Path('leg.xml').write_text(
+        f'<mujoco><option integrator="{integrator}"/><worldbody><body><joint name="hip"/>'
+        '<geom size="0.1"/><body pos="0 0 0.3"><joint name="knee"/><geom size="0.01"/></body>'
+        '</body></worldbody></mujoco>'
+    )
+    linear(Path('policy.onnx'), np.zeros((2, 2)), np.ones(2))
+    given = {
+        'joints': 'model',
+        'observations': '[joint_position]',
+        'action.scale': 1.0,
+        'posture': '[0.0, 0.0]',
+        'period': 0.02,
+        'kp': 100.0,
+        'kd': 10.0,
+    }
+    words = [word for key, value in given.items() for word in ('--option', f'{key}={value}')]
+    assert main(['init', 'policy.onnx', '--robot', 'leg.xml', '-o', 'arm', *words]) == 0
+    assert section()['actuators'] == 'hardware'
+    is_told = "the model's integrator is Euler" in Path('arm/arm.yaml').read_text()
+    assert is_told == (integrator == 'Euler')
+    assert ('diverged' in capsys.readouterr().out) == (integrator == 'Euler')
+
+
 def test_joints_that_the_model_damps_are_told() -> None:
     """Joint damping of a model is often there in the place of kd, and not besides."""
     Path('leg.xml').write_text(
