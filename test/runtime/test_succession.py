@@ -17,6 +17,7 @@ from cnoid_control import Simulation
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.parameters import ParameterError
+from cnoid_control.runtime import succession as succession_module
 from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -311,11 +312,12 @@ def test_a_stop_overrules_the_successor() -> None:
     loop.close()
 
 
-def test_a_successor_that_the_robot_is_not_made_for_is_stopped() -> None:
-    """The robot stays held, with why; nobody waits for it any more."""
+def failing_loop():
+    """Loop whose controller fails; what is to be done beside it, and the hosts brought up."""
     loop, hardware, told, out = robot_loop(first={'end': 'raise'})
     succession = loop.succession
-    succession._beside = lambda function: function()
+    beside: list = []
+    succession._beside = beside.append
     made: list[ControllerHost] = []
     bring_up = succession._swapper.bring_up
 
@@ -323,16 +325,73 @@ def test_a_successor_that_the_robot_is_not_made_for_is_stopped() -> None:
         made.append(bring_up(controllers))
         return made[-1]
 
-    def refuse(request) -> bool:
-        raise HardwareError('no such interface')
-
     succession._swapper.bring_up = keep
-    hardware.prepare = refuse
-    for _ in range(TICKS + 3):
+    for _ in range(TICKS + 1):
         loop.step()
+    assert succession.is_pending
+    assert len(beside) == 1
+    return loop, hardware, told, out, beside[0], made
+
+
+def refuse(request) -> bool:
+    """Do not get ready."""
+    raise HardwareError('no such interface')
+
+
+@pytest.mark.parametrize('method', ['prepare', 'open'])
+def test_a_successor_that_the_robot_is_not_made_for_is_stopped(method: str) -> None:
+    """The robot stays held, with why; nobody waits for it any more."""
+    loop, hardware, told, out, bring_up, made = failing_loop()
+    setattr(hardware, method, refuse)
+    bring_up()
+    loop.step()
     assert 'error: second: cannot take over: no such interface' in out.getvalue()
-    assert not succession.is_pending
+    assert not loop.succession.is_pending
     assert told == []
     assert loop.safe_state.is_engaged
     step_until(loop, lambda: not made[0].controllers[0].configured)
+    loop.close()
+
+
+@pytest.mark.parametrize('when', ['while it comes up', 'when it is ready'])
+def test_a_successor_that_is_not_wanted_any_more_is_stopped(when: str) -> None:
+    """It does not get the robot, and is not left running."""
+    loop, _, told, _, bring_up, made = failing_loop()
+    if when == 'while it comes up':
+        loop.succession.cancel()
+        bring_up()
+    else:
+        bring_up()
+        loop.succession.cancel()
+    step_until(loop, lambda: not made[0].controllers[0].configured)
+    assert told == []
+    assert loop.safe_state.is_engaged
+    loop.close()
+
+
+def test_the_one_that_has_failed_is_stopped_when_its_successor_has_the_robot() -> None:
+    """The successor is not."""
+    loop, _, told, _, bring_up, made = failing_loop()
+    old = loop.host
+    bring_up()
+    loop.step()
+    assert told == ['second']
+    assert loop.host is made[0]
+    step_until(loop, lambda: not old.controllers[0].configured)
+    assert made[0].controllers[0].started
+    loop.close()
+
+
+def test_why_there_is_no_successor_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its configuration may have become wrong."""
+
+    def fail(config) -> None:
+        raise CnoidControlError('no such option')
+
+    monkeypatch.setattr(succession_module, 'successor_config', fail)
+    loop, _, told, out = robot_loop(first={'end': 'raise'})
+    for _ in range(TICKS + 3):
+        loop.step()
+    assert 'error: no such option' in out.getvalue()
+    assert told == []
     loop.close()
