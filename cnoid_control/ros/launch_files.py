@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
+
 from cnoid_control.body import Body
 from cnoid_control.body.formats.gazebo_urdf import fit_for_gazebo, gazebo_world
 from cnoid_control.body.formats.robot_description import robot_description, to_text
@@ -121,7 +123,12 @@ class LaunchFiles:
         robot = ElementTree.fromstring(ElementTree.tostring(self._robot))
         files = [str(file) for file in self.parameter_files]
         names = fit_for_gazebo(
-            robot, self.body.description, self.rate, files, namespace=self.namespace
+            robot,
+            self.body.description,
+            self.rate,
+            files,
+            namespace=self.namespace,
+            place=np.array(self.body.root_link.T),
         )
         return robot, names
 

@@ -64,6 +64,7 @@ def fit_for_gazebo(
     rate: float,
     parameter_files: Sequence[str] = (),
     namespace: str = '',
+    place: np.ndarray | None = None,
 ) -> dict[str, str]:
     """Change a URDF so that Gazebo takes all of it.
 
@@ -74,6 +75,8 @@ def fit_for_gazebo(
         parameter_files: parameter files of the controller manager that runs inside Gazebo; a
             later one wins.
         namespace: namespace of that controller manager.
+        place: pose of the root of a fixed robot in the world, shape (4, 4); None for that in the
+            description.
 
     Returns:
         New names of the links that had to be given one, by their old names.
@@ -84,7 +87,7 @@ def fit_for_gazebo(
     """
     for extension in robot.findall('cnoid_control'):
         robot.remove(extension)
-    _hold_fixed_root(robot, description)
+    _hold_fixed_root(robot, description, place)
     _check_masses(robot, description.source)
     new_names = _rename_links(robot)
     _split_references(robot, new_names)
@@ -142,19 +145,30 @@ def _joint_of_child(robot: Element) -> dict[str, Element]:
     return joints
 
 
-def _hold_fixed_root(robot: Element, description: BodyDescription) -> None:
+def _hold_fixed_root(
+    robot: Element, description: BodyDescription, place: np.ndarray | None
+) -> None:
     """Hold the root of a fixed robot to the world, which URDF itself does not say."""
     root = next(link for link in description.links if link.parent is None)
-    held = _joint_of_child(robot)
     if root.joint_type is JointType.FREE:
         return
-    if root.name not in held and root.name != WORLD:
+    pose = pin.SE3(root.rotation, np.array(root.translation))
+    if place is not None:
+        pose = pin.SE3(place)
+    if root.name == WORLD:
+        # The world itself stays where it is: what is held to it moves.
+        for joint in robot.findall('joint'):
+            parent = joint.find('parent')
+            if parent is not None and parent.get('link') == WORLD:
+                _set_origin(joint, pose * _origin(joint))
+    elif root.name in (held := _joint_of_child(robot)):
+        _set_origin(held[root.name], pose)
+    else:
         sub(robot, 'link', name=WORLD)
         joint = sub(robot, 'joint', name=f'{WORLD}_to_{root.name}', type='fixed')
         sub(joint, 'parent', link=WORLD)
         sub(joint, 'child', link=root.name)
-        angles = pin.rpy.matrixToRpy(root.rotation)
-        sub(joint, 'origin', xyz=_numbers(root.translation), rpy=_numbers(angles))
+        _set_origin(joint, pose)
     element = next(link for link in robot.findall('link') if link.get('name') == root.name)
     if root.name != WORLD and _mass(element) == 0.0:
         # Gazebo leaves out what has no mass; of what is held to the world it does not matter.
@@ -163,6 +177,23 @@ def _hold_fixed_root(robot: Element, description: BodyDescription) -> None:
         inertial = sub(element, 'inertial')
         sub(inertial, 'mass', value='1')
         sub(inertial, 'inertia', ixx='1', iyy='1', izz='1', ixy='0', ixz='0', iyz='0')
+
+
+def _origin(joint: Element) -> pin.SE3:
+    origin = joint.find('origin')
+    given = {} if origin is None else origin.attrib
+    xyz, rpy = (
+        np.array([float(word) for word in given.get(key, '0 0 0').split()])
+        for key in ('xyz', 'rpy')
+    )
+    return pin.SE3(pin.rpy.rpyToMatrix(*rpy), xyz)
+
+
+def _set_origin(joint: Element, pose: pin.SE3) -> None:
+    for old in joint.findall('origin'):
+        joint.remove(old)
+    angles = pin.rpy.matrixToRpy(pose.rotation)
+    sub(joint, 'origin', xyz=_numbers(pose.translation), rpy=_numbers(angles))
 
 
 def _mass(link: Element) -> float:

@@ -100,6 +100,31 @@ def test_a_fixed_robot_is_held_to_the_world(tmp_path):
     assert robot.find("link[@name='base']/inertial/mass") is not None
 
 
+@pytest.mark.parametrize('kind', ['', 'fixed', 'revolute'])
+def test_a_fixed_robot_is_held_where_it_was_put(tmp_path, kind):
+    """Not where its model has it: it may have been raised out of the floor.
+
+    The model has no world, is fixed to one, or has a joint to it.
+    """
+    parts = [LINK.format('base', 1), LINK.format('arm', 1)]
+    parts.append(JOINT.format('hinge', 'revolute', 'base', 'arm'))
+    if kind:
+        mount = JOINT.format('mount', kind, 'world', 'base')
+        origin = '<origin xyz="0 0 0.2" rpy="0 0 1.5"/></joint>'
+        parts += ['<link name="world"/>', mount.replace('</joint>', origin)]
+    body = robot_of(tmp_path, *parts, root=None if kind else JointType.FIXED)
+    body.calc_forward_kinematics()
+    offset = np.array(body.link('base').T)
+    raised = np.array(body.root_link.T)
+    raised[:3, 3] += [0.3, 0.0, 0.5]
+    robot, _ = fitted(body, tmp_path, place=raised)
+    again = parse_urdf(to_text(robot), 'again')
+    assert [link.name for link in again.links].count('world') <= 1
+    root = next(link for link in again.links if link.name == 'base')
+    np.testing.assert_allclose(root.translation, offset[:3, 3] + [0.3, 0.0, 0.5], atol=1e-9)
+    np.testing.assert_allclose(root.rotation, offset[:3, :3], atol=1e-9)
+
+
 def test_a_link_without_mass_is_refused_by_name(tmp_path):
     """Gazebo would drop it and the rest of the leg, and report success."""
     parts = [LINK.format('base', 1), '<link name="shin"/>', LINK.format('foot', 1)]
