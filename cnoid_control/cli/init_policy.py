@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cnoid_control.cli.policy_draft import Draft, draft_text, path_from
+from cnoid_control.cli.policy_drive import choose_drive, fill_gains
 from cnoid_control.cli.starter import module_name, write_files
-from cnoid_control.cli.yaml_text import yaml_comment, yaml_entry, yaml_number, yaml_scalar
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.parameters import TO_FILL_IN
 
 if TYPE_CHECKING:
     from cnoid_control.body import Body
@@ -20,11 +17,6 @@ if TYPE_CHECKING:
     from cnoid_control.controllers.policy.metadata import Metadata
     from cnoid_control.controllers.policy.network import Network
 
-# Control rates where none is given; the next whole multiple of the policy's own [Hz].
-RATES = (500.0, 1000.0)
-# Largest gain for PD in a controller, as a multiple of what is well damped; from 3 on it is not
-# stable.
-STIFFEST = 2.0
 # Speed forward of the script that is written, where the policy's range allows it [m/s].
 SPEED = 0.5
 
@@ -66,44 +58,6 @@ LAYOUTS = {
         'joint_velocity, last_action, gait_phase'
     ),
 }
-
-
-@dataclass
-class Draft:
-    """The `policy` section that is being written, and what its reader is told.
-
-    Attributes:
-        values: the options, nested.
-        comments: lines above an option, by its key ('action.scale').
-        said: where things come from, for the head of the file.
-    """
-
-    values: dict[str, Any] = field(default_factory=dict)
-    comments: dict[str, list[str]] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
-
-    def put(self, key: str, value: Any, *comments: str) -> None:
-        """Set an option, unless it is set already."""
-        place = self.values
-        *outer, name = key.split('.')
-        for part in outer:
-            place = place.setdefault(part, {})
-        if name not in place:
-            place[name] = value
-            self.comments[key] = list(comments)
-
-    def ask(self, key: str, wanted: str, *comments: str) -> None:
-        """Have an option filled in by somebody."""
-        self.put(key, f'{TO_FILL_IN} {wanted}', *comments)
-
-    def has(self, key: str) -> bool:
-        """Whether an option is set."""
-        place: Any = self.values
-        for part in key.split('.'):
-            if not isinstance(place, dict) or part not in place:
-                return False
-            place = place[part]
-        return True
 
 
 def create_policy_folder(
@@ -160,15 +114,15 @@ def create_policy_folder(
         beside = find_training_file(file)
     joints = _named_joints(draft, body)
     known = read_metadata(network.metadata, beside, body.joint_names, joints)
-    draft.put('file', policy if str(file) != policy else _path_from(folder, file))
+    draft.put('file', policy if str(file) != policy else path_from(folder, file))
     if beside is not None:
-        draft.put('metadata', _path_from(folder, beside))
+        draft.put('metadata', path_from(folder, beside))
     _fill(draft, network, known, body, find_task(known, _observation_size(draft, network)))
     period = draft.values.get('period') or known.period
-    own_rate = _choose_drive(
+    own_rate = choose_drive(
         draft, known, body, rate, period if isinstance(period, (int, float)) else 0.0
     )
-    text = _text(draft, name, body, known, (robot, path, folder), own_rate)
+    text = draft_text(draft, name, body, known, (robot, path, folder), own_rate)
     return write_files(folder, {f'{name}.yaml': text})[0]
 
 
@@ -224,7 +178,7 @@ def _fill(
         )
     if not known.period:
         draft.ask('period', 'time between two inferences [s], such as 0.02')
-    _fill_gains(draft, known, body, joints)
+    fill_gains(draft, known, body, joints)
     sources = [str(term.source) for term in known.terms.values()]
     if not body.is_fixed_root:
         draft.put(
@@ -361,27 +315,6 @@ def _term_size(name: str, joints: int) -> int:
     return len(ELEMENTS.get(name, '12'))
 
 
-def _fill_gains(draft: Draft, known: Metadata, body: Body, joints: list[str]) -> None:
-    """Gains of the policy, else of the model's actuators, else of whom it may concern."""
-    own = {joint.joint_name: joint.description for joint in body.joints if joint.name}
-    wanted = joints or list(own)
-    for key, said in (('kp', known.kp), ('kd', known.kd)):
-        missing = [name for name in wanted if name not in said]
-        if not missing or draft.has(key) or draft.has(f'{key}_of'):
-            continue
-        lacking = [name for name in missing if getattr(own[name], key) <= 0.0]
-        damped = key == 'kd' and all(own[name].kp > 0.0 for name in lacking)
-        if lacking and not damped:
-            unit = 'N m/rad' if key == 'kp' else 'N m s/rad'
-            draft.ask(
-                key,
-                f'gain [{unit}] of all joints, or a list in the order of `joints`, or {key}_of by '
-                f'joint name: {", ".join(lacking)}',
-            )
-        else:
-            draft.said.append(f"{key} is that of the model's actuators; no file says another one")
-
-
 def _fill_velocity(draft: Draft, known: Metadata) -> None:
     if draft.has('velocity'):
         return
@@ -420,185 +353,6 @@ def _breadth_first(body: Body) -> list[str]:
     joints = [link for link in body.description.links if link.joint_name in body.joint_names]
     joints.sort(key=lambda link: (depth[link.name], link.joint_id))
     return [link.joint_name for link in joints]
-
-
-def _choose_drive(
-    draft: Draft, known: Metadata, body: Body, rate: float | None, period: float
-) -> float:
-    """Have PD computed here where that is stable, at a rate for it, else by the joints.
-
-    Returns:
-        The rate [Hz].
-    """
-    import numpy as np
-
-    from cnoid_control.body.gains import joint_gains
-
-    rates = [rate] if rate is not None else [_multiple(own, period) for own in RATES]
-    _warn_of_damping(draft, known, body)
-    if draft.has('actuators'):
-        return rates[0]
-    kp, kd = (_gains(draft, known, body, key) for key in ('kp', 'kd'))
-    body.calc_forward_kinematics()
-    for own in rates:
-        limits = joint_gains(body, 1.0 / own)
-        share = max(np.max(kp / limits.kp_limit), np.max(kd / limits.kd_limit))
-        if share <= STIFFEST:
-            draft.put(
-                'actuators',
-                'controller',
-                'PD here, with efforts as commands; `hardware` leaves it to the joints.',
-            )
-            return own
-    draft.put(
-        'actuators',
-        'hardware',
-        'PD at the joints, as motors and simulators have it: computed here, at this rate, the '
-        'gains would be too stiff.',
-    )
-    if body.description.mjcf and not _damps_implicitly(body.description.mjcf):
-        draft.said.append(
-            "the model's integrator is Euler, with which gains that are stiff for its light "
-            'joints are not stable; <option integrator="implicitfast"/> in the model damps them '
-            'implicitly'
-        )
-    return rates[0]
-
-
-def _damps_implicitly(model: str) -> bool:
-    """Whether physics takes the damping of actuators into account beforehand."""
-    import mujoco
-
-    try:
-        integrator = mujoco.MjSpec.from_file(model).option.integrator
-    except ValueError:
-        # A file that only the loader of models can read, such as one without its meshes.
-        return True
-    euler, runge_kutta = mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4
-    return integrator not in (euler, runge_kutta)
-
-
-def _gains(draft: Draft, known: Metadata, body: Body, key: str) -> Any:
-    """Gains that the controller will have, as far as they are known, shape (num_joints,)."""
-    import numpy as np
-
-    one = draft.values.get(key)
-    said = {**getattr(known, key)}
-    if isinstance(one, list):
-        said |= dict(zip(draft.values.get('joints') or known.joints, one, strict=False))
-    said |= draft.values.get(f'{key}_of', {})
-    gains = []
-    for joint in body.joints:
-        own = getattr(joint.description, key)
-        gains.append(one if isinstance(one, (int, float)) else said.get(joint.joint_name, own))
-    return np.array(gains, dtype=float)
-
-
-def _warn_of_damping(draft: Draft, known: Metadata, body: Body) -> None:
-    """Say where the model damps joints about as much as the gains that are for them."""
-    kd = _gains(draft, known, body, 'kd')
-    damped = [
-        f'{joint.joint_name} {joint.description.damping:g}'
-        for joint, gain in zip(body.joints, kd, strict=True)
-        if 0.0 < gain <= 2.0 * joint.description.damping
-    ]
-    if damped:
-        draft.said.append(
-            'the model damps joints in addition to kd, perhaps in its place [N m s/rad]: '
-            f'{", ".join(damped)}'
-        )
-
-
-def _multiple(rate: float, period: float) -> float:
-    """The next multiple of the policy's own rate [Hz]."""
-    return math.ceil(rate * period - 1e-9) / period if period > 0.0 else rate
-
-
-# --- the text --------------------------------------------------------------------------------
-
-
-def _path_from(folder: Path, file: Path) -> str:
-    """Path of a file as a configuration in a folder names it."""
-    file, start = file.resolve(), folder.resolve()
-    return os.path.relpath(file, start) if file.is_relative_to(start.parent) else str(file)
-
-
-def _text(
-    draft: Draft,
-    name: str,
-    body: Body,
-    known: Metadata,
-    model: tuple[str, str, Path],
-    rate: float,
-) -> str:
-    robot, path, folder = model
-    entry = robot if robot != path else _path_from(folder, Path(path))
-    lines = [f'# A policy: cnoid_control run {name}.yaml']
-    lines += [f'# and what it is told: cnoid_control policy {name}.yaml']
-    text = '\n'.join(lines) + '\n'
-    if known.origin:
-        text += yaml_comment(f'Read from {known.origin}: {", ".join(_said(known))}.')
-    if draft.said:
-        text += '#\n# Please check:\n' + ''.join(yaml_comment(f'- {said}') for said in draft.said)
-    text += '/**:\n  ros__parameters:\n    robot:\n'
-    text += f'      model: {yaml_scalar(entry)}\n'
-    text += f'      base: {"fixed" if body.is_fixed_root else "floating"}\n'
-    posture = draft.values.get('posture') or known.default
-    if isinstance(posture, list):
-        posture = dict(zip(draft.values.get('joints') or known.joints, posture, strict=False))
-    if isinstance(posture, Mapping) and posture:
-        posture = {joint: value for joint, value in posture.items() if joint in body.joint_names}
-    if posture and not str(posture).startswith(TO_FILL_IN):
-        text += "      # As in training: the policy's default.\n"
-        text += yaml_entry('posture', posture, 3, {})
-    text += f'    rate: {yaml_number(rate)}\n    controller: policy\n    policy:\n'
-    for key, value in _ordered(draft.values).items():
-        text += yaml_entry(key, value, 3, draft.comments)
-    text += '    hardware:\n      type: mujoco\n'
-    if not body.is_fixed_root:
-        text += '      ros2_control:\n        # Of the simulated base; it is not read elsewhere.\n'
-        text += '        odometry: cnoid_control_mujoco/root\n'
-    return text
-
-
-def _said(known: Metadata) -> list[str]:
-    """What the files say, in words."""
-    words = {
-        'joints': known.joints,
-        'gains': known.kp,
-        'posture': known.default,
-        'action scale': known.action_scale,
-        'observations': known.observations,
-        'ranges of the command': known.lower,
-        'period': known.period,
-    }
-    return [word for word, value in words.items() if value]
-
-
-ORDER = (
-    'file',
-    'metadata',
-    'joints',
-    'observations',
-    'terms',
-    'inputs',
-    'steps',
-    'action',
-    'posture',
-    'period',
-    'kp',
-    'kd',
-    'kp_of',
-    'kd_of',
-    'base',
-    'actuators',
-    'velocity',
-)
-
-
-def _ordered(values: Mapping[str, Any]) -> dict[str, Any]:
-    names = [name for name in ORDER if name in values]
-    return {name: values[name] for name in [*names, *(set(values) - set(names))]}
 
 
 def check(config: Path) -> str:
