@@ -350,6 +350,7 @@ def test_a_successor_that_the_robot_is_not_made_for_is_stopped(method: str) -> N
     assert told == []
     assert loop.safe_state.is_engaged
     step_until(loop, lambda: not made[0].controllers[0].configured)
+    assert not made[0].controllers[0].started
     loop.close()
 
 
@@ -364,6 +365,7 @@ def test_a_successor_that_is_not_wanted_any_more_is_stopped(when: str) -> None:
         bring_up()
         loop.succession.cancel()
     step_until(loop, lambda: not made[0].controllers[0].configured)
+    assert not made[0].controllers[0].started
     assert told == []
     assert loop.safe_state.is_engaged
     loop.close()
