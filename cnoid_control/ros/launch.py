@@ -147,6 +147,8 @@ class Bringup:
             changes['watchdog.rate_action'] = 'warn'
         if self.hardware == 'gazebo':
             changes['hardware.ros2_control.release_timeout'] = 0.5
+            # Its plug-in leaves the last effort in place, which Gazebo prefers to all else.
+            changes['hardware.ros2_control.effort_is_final'] = True
         if self.hardware == 'topic':
             # The manager shows the last state again while the simulation waits or is late, and
             # the simulation waits while the manager is late, which goes by its own clock.

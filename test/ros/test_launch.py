@@ -320,6 +320,7 @@ def test_gazebo_ends_with_the_launch(root):
     nodes = {action.node_executable: action for action in actions if isinstance(action, Node)}
     given = parameters(nodes['cnoid_control'], context)
     assert given['hardware.ros2_control.release_timeout'] < 1.0
+    assert given['hardware.ros2_control.effort_is_final'] is True
     # A simulator on a busy machine leaves states out, and is no reason for an e-stop.
     assert given['watchdog.rate_action'] == 'warn'
 

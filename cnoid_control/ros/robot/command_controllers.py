@@ -106,6 +106,8 @@ class CommandControllers:
         # Publishers to controllers that have other joints now.
         self._outdated: list[JointCommandPublisher] = []
         self._joints: dict[str, list[str]] = {}
+        # Joints that were commanded by effort, where nothing else moves them from then on.
+        self._by_effort: set[str] = set()
         # How long what is not there yet is waited for [s]; once the robot is commanded it is.
         self._patience = parameters.startup_timeout
 
@@ -125,6 +127,7 @@ class CommandControllers:
             for name in self._names_for(interface, joints)
         ]
         self._refuse_shared_joints(publishers, modes)
+        self._refuse_after_effort(publishers)
         return ResolvedCommands(modes, publishers)
 
     def activate(self, publishers: Sequence[JointCommandPublisher]) -> None:
@@ -133,17 +136,41 @@ class CommandControllers:
         In a dry run they stay as they are.
 
         Raises:
-            HardwareError: controller_manager did not do it, or in lock-step nobody receives the
-                commands.
+            HardwareError: controller_manager did not do it, in lock-step nobody receives the
+                commands, or they would have no effect.
         """
         if self._parameters.dry_run:
             return
+        self._refuse_after_effort(publishers)
         if self._parameters.lock_step:
             self._wait_for_readers(publishers)
         names = [one.name for one in publishers if one.parameters.type != 'joint_state']
         if self.manager is not None and names:
             self.manager.use(names)
+        if self._parameters.effort_is_final:
+            self._by_effort.update(
+                joint
+                for one in publishers
+                if one.interface == EFFORT.interface
+                for joint in one.joints
+            )
         self._patience = 0.0
+
+    def _refuse_after_effort(self, publishers: Sequence[JointCommandPublisher]) -> None:
+        """Refuse commands that a robot which stays with efforts would take and not follow.
+
+        Raises:
+            RobotError: joints were commanded by effort, and are to be by something else.
+        """
+        for one in publishers:
+            lost = [joint for joint in one.joints if joint in self._by_effort]
+            if lost and one.interface != EFFORT.interface:
+                raise RobotError(
+                    f'{one.interface} of {", ".join(lost)} by {one.name!r}: they were commanded '
+                    'by effort, and move by nothing else until the robot is started again '
+                    '(hardware.ros2_control.effort_is_final, as in Gazebo); a controller with '
+                    'JOINT_EFFORT or JOINT_PID can take over'
+                )
 
     def _wait_for_readers(self, publishers: Sequence[JointCommandPublisher]) -> None:
         """Wait for subscriptions: a robot in lock-step that misses a command waits for ever."""

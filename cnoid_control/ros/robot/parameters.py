@@ -136,6 +136,12 @@ class Ros2ControlParameters:
         minimum=0.0,
         read_only=True,
     )
+    effort_is_final: bool = parameter(
+        False,
+        'whether a joint that was commanded by effort once takes no other command until the robot '
+        'is started again, as in Gazebo: controllers that would need it are refused',
+        read_only=True,
+    )
     state_timeout: float = parameter(
         0.0,
         'longest wait for a joint state before the watchdog is asked; 0 for 0.05 s, or 3.5 '

@@ -471,6 +471,36 @@ def test_a_controller_with_its_joints_in_another_order_is_not_commanded_on(rig):
     rig.wait(lambda: commands and list(commands[-1].data) == [2.0, 1.0])
 
 
+def test_a_robot_that_stays_with_efforts_is_not_switched_to_positions(rig):
+    """Gazebo would report success and let it collapse; the effort controller stays active."""
+    both = ['shoulder', 'elbow']
+    manager = ManagerNode(
+        rig,
+        {
+            'effort_controller': ('inactive', both, 'effort'),
+            'position_controller': ('inactive', both, 'position'),
+        },
+    )
+    options = {'controller_manager': 'controller_manager', 'effort_is_final': True}
+    hardware = rig.hardware(**options)
+    by_position = effort_request(hardware.body, POSITION)
+    # Positions from the start are fine, and efforts after them.
+    rig.open(hardware, by_position)
+    assert manager.controllers['position_controller'][0] == 'active'
+    by_effort = effort_request(hardware.body)
+    hardware.prepare(by_effort)
+    hardware.open(by_effort)
+    rig.wait(lambda: manager.controllers['effort_controller'][0] == 'active')
+    asked = len(manager.requests)
+    for _ in range(2):
+        with pytest.raises(RobotError, match=r"position of shoulder, elbow by 'position_contr"):
+            hardware.prepare(by_position)
+        # Nor later, when nobody commands it.
+        assert len(manager.requests) == asked
+        hardware.deactivate()
+        asked = len(manager.requests)
+
+
 def test_a_refused_switch_is_told_in_the_managers_words(rig):
     """The reason of controller_manager is in the error."""
     manager = ManagerNode(
