@@ -137,23 +137,23 @@ def _joint_ids(situation: Situation, given: TermParameters) -> np.ndarray:
 def _joint_position(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
     default = situation.default[ids]
-    take = _taker(body.q, ids)
+    take = _selection_of(body.q, ids)
     return lambda: take() - default
 
 
 def _absolute_joint_position(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
-    return _taker(body.q, ids)
+    return _selection_of(body.q, ids)
 
 
 def _joint_velocity(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
     for index in ids:
         situation.io.enable_input(body.joint(int(index)), StateFlag.JOINT_VELOCITY)
-    return _taker(body.dq, ids)
+    return _selection_of(body.dq, ids)
 
 
-def _taker(values: np.ndarray, ids: np.ndarray) -> Read:
+def _selection_of(values: np.ndarray, ids: np.ndarray) -> Read:
     """What takes these elements; a view of them where they are in one piece and in order."""
     if ids.size and (ids == np.arange(ids[0], ids[0] + ids.size)).all():
         piece = values[ids[0] : ids[0] + ids.size]
