@@ -45,6 +45,10 @@ SIMULATED = ('mujoco', 'gazebo', 'mujoco_ros2_control')
 WITHOUT_GAINS = ('topic', 'gazebo', 'mujoco_ros2_control')
 # A simulated robot may be slow, but it is never gone for long [s].
 SIMULATED_TIMEOUT = 1.0
+# A person may pause Gazebo: then nothing moves, and nothing is lost [s].
+GAZEBO_TIMEOUT = 3600.0
+# World that stands for the Gazebo that runs already.
+RUNNING = 'running'
 
 
 class Bringup:
@@ -90,6 +94,7 @@ class Bringup:
             self.node_changes['hardware.ros2_control.joint_pid'] = given['joint_pid']
         self.heartbeat = given['heartbeat'] == 'true'
         self.gz_args, self.gazebo_world = given['gz_args'], given['world']
+        self.joins = self.hardware == 'gazebo' and self.gazebo_world == RUNNING
         self.files = LaunchFiles(
             self.config,
             self.hardware,
@@ -100,6 +105,7 @@ class Bringup:
             _given_file(given['controllers_file']),
             _given_file(given['description_file']),
             self._wants_gains(given['joint_pid']),
+            self._offset(given['place']),
         )
 
     def _wants_gains(self, given: str) -> bool:
@@ -116,6 +122,29 @@ class Bringup:
             f'joint_pid: interfaces: {self.hardware} has no stiffness and damping interfaces; '
             'auto and effort have PD computed in the node'
         )
+
+    def _offset(self, given: str) -> tuple[float, float]:
+        """How far the robot is put from where the configuration has it, x and y [m].
+
+        Raises:
+            CnoidControlError: these are not two numbers, or the hardware has no place.
+        """
+        if not given:
+            return (0.0, 0.0)
+        if self.hardware != 'gazebo':
+            raise CnoidControlError(
+                f'place: {given!r}: only Gazebo has several robots in one world; '
+                'robot.position of the configuration puts a robot elsewhere'
+            )
+        try:
+            x, y = (float(word) for word in given.split())
+            if not np.isfinite([x, y]).all():
+                raise ValueError
+        except ValueError:
+            raise CnoidControlError(
+                f"place: {given!r} is not two numbers x and y [m], such as '0 1.5'"
+            ) from None
+        return (x, y)
 
     def actions(self) -> list[Action]:
         """Everything that is to be started."""
@@ -146,7 +175,10 @@ class Bringup:
             # The manager has its rate from here. On a busy machine it leaves states out.
             changes['watchdog.rate_action'] = 'warn'
         if self.hardware == 'gazebo':
-            changes['hardware.ros2_control.release_timeout'] = 0.5
+            for watch in ('state_timeout', 'device_timeout'):
+                changes[f'watchdog.{watch}'] = GAZEBO_TIMEOUT
+            if not self.joins:
+                changes['hardware.ros2_control.release_timeout'] = 0.5
             # Its plug-in leaves the last effort in place, which Gazebo prefers to all else.
             changes['hardware.ros2_control.effort_is_final'] = True
         if self.hardware == 'topic':
@@ -203,7 +235,15 @@ class Bringup:
         return [self._state_publisher(), manager, *self._spawners()]
 
     def gazebo(self) -> list[Action]:
-        """Gazebo with ros2_control inside."""
+        """The robot in Gazebo with ros2_control inside; and Gazebo, unless it runs already."""
+        spawn = self._node(
+            'ros_gz_sim', 'create', arguments=['-topic', 'robot_description', *self._place()]
+        )
+        robot = [self._state_publisher(), spawn, *self._spawners()]
+        return robot if self.joins else [*self._gazebo_server(), *robot]
+
+    def _gazebo_server(self) -> list[Action]:
+        """Gazebo and the bridge for its clock, which all robots in it share."""
         world = self.gazebo_world or str(self.files.world)
         server = ['-s'] if self.files.headless else []
         # Not by gz_sim.launch.py of ros_gz_sim: signals would end its shell, and not Gazebo.
@@ -217,15 +257,12 @@ class Bringup:
             additional_env={'GZ_SIM_SYSTEM_PLUGIN_PATH': os.pathsep.join(filter(None, paths))},
             on_exit=[EmitEvent(event=Shutdown(reason='Gazebo has ended'))],
         )
-        spawn = self._node(
-            'ros_gz_sim', 'create', arguments=['-topic', 'robot_description', *self._place()]
-        )
         clock = self._node(
             'ros_gz_bridge',
             'parameter_bridge',
             arguments=['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock'],
         )
-        return [gazebo, self._state_publisher(), spawn, clock, *self._spawners()]
+        return [gazebo, clock]
 
     def _place(self) -> list[str]:
         """Name and place of the robot in Gazebo; a fixed one has its place in its URDF."""
@@ -429,7 +466,14 @@ ARGUMENTS = (
         'world',
         '',
         (),
-        "Gazebo's world; where empty, a floor with the systems that the robot's sensors need",
+        "Gazebo's world; where empty, a floor with the systems that the robot's sensors need; "
+        'running: the robot joins the Gazebo that runs already',
+    ),
+    Argument(
+        'place',
+        '',
+        (),
+        "how far the robot is put from its place in Gazebo, x and y [m], such as '0 1.5'",
     ),
     Argument('gz_args', '-r -v 1', (), "Gazebo's arguments besides the world"),
     Argument(

@@ -54,6 +54,7 @@ class LaunchFiles:
         given_controllers: controller_manager's parameter file of the user; None to make one.
         given_description: URDF with `<ros2_control>` tags of the user; None to make one.
         with_gains: whether joints of a URDF that is made have stiffness and damping interfaces.
+        offset: how far the robot is from where the configuration has it, x and y [m].
     """
 
     config: RunConfig
@@ -65,12 +66,15 @@ class LaunchFiles:
     given_controllers: Path | None = None
     given_description: Path | None = None
     with_gains: bool = False
+    offset: tuple[float, float] = (0.0, 0.0)
 
     @cached_property
     def body(self) -> Body:
         """The robot where it starts."""
         robot = self.config.parameters.robot
-        return make_robot(robot, self.config.folder, 1.0 / self.rate)
+        body = make_robot(robot, self.config.folder, 1.0 / self.rate)
+        body.root_link.p[:2] += self.offset
+        return body
 
     @cached_property
     def _robot(self) -> ElementTree.Element:

@@ -8,6 +8,7 @@ import runpy
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import yaml
 
@@ -300,6 +301,61 @@ def test_gazebo_has_the_names_rate_and_namespace_of_the_robot(root):
     words = words_of(by_name['create'], context)
     assert words[words.index('-name') + 1] == 'left'
     assert float(words[words.index('-z') + 1]) > 0.5
+
+
+def test_a_second_robot_joins_the_gazebo_that_runs(root):
+    """Without a Gazebo and a clock of its own, at another place, and its end is waited for."""
+    context = LaunchContext()
+    given = {'namespace': 'right', 'world': 'running', 'place': '0.5 -1.5'}
+    context.launch_configurations.update(hardware='gazebo', **given)
+    actions = [
+        action
+        for entity in describe(root, 'sr1_pd').entities
+        for action in [*(entity.execute(context) or [])]
+    ]
+    assert not [one for one in actions if type(one) is ExecuteProcess]
+    nodes = {action.node_executable: action for action in actions if isinstance(action, Node)}
+    assert {'create', 'spawner', 'robot_state_publisher', 'cnoid_control'} <= set(nodes)
+    assert 'parameter_bridge' not in nodes
+    words = words_of(nodes['create'], context)
+    place = [float(words[words.index(f'-{axis}') + 1]) for axis in 'xy']
+    assert place == pytest.approx([0.5, -1.5])
+    changes = parameters(nodes['cnoid_control'], context)
+    # Gazebo goes on: the controllers have to be let go.
+    assert 'hardware.ros2_control.release_timeout' not in changes
+
+
+def test_a_fixed_robot_has_its_place_in_gazebo(root):
+    """In its URDF, for it is held to the world."""
+    config = str(root / 'config/pendulum.yaml')
+    found = []
+    for place in ('', '1 2'):
+        given = {'hardware': 'gazebo', 'config': config, 'place': place}
+        nodes, context = started(root, 'robot', **given)
+        publisher = nodes['robot_state_publisher/robot_state_publisher']
+        text = parameters(publisher, context)['robot_description']
+        joint = ElementTree.fromstring(text).find("joint/parent[@link='world']/../origin")
+        found.append(np.array(joint.get('xyz').split(), float))
+    np.testing.assert_allclose(found[1] - found[0], [1.0, 2.0, 0.0], atol=1e-9)
+
+
+def test_a_place_that_is_none_is_refused(root):
+    """By its value, and with the kind of hardware that has places."""
+    for wrong in ('1', '1 two', '1 2 3', 'nan 0'):
+        with pytest.raises(CnoidControlError, match=f"place: '{wrong}' is not two numbers"):
+            started(root, hardware='gazebo', place=wrong)
+    with pytest.raises(CnoidControlError, match='only Gazebo has several robots'):
+        started(root, hardware='mujoco', place='1 2')
+
+
+def test_gazebo_may_be_paused(root):
+    """A simulation that stands still moves nothing; the node repeats its command meanwhile."""
+    nodes, context = started(root, hardware='gazebo')
+    given = parameters(nodes['cnoid_control/cnoid_control'], context)
+    assert given['watchdog.state_timeout'] > 60.0
+    assert given['watchdog.device_timeout'] > 60.0
+    monitor = parameters(nodes['cnoid_control/cnoid_control_heartbeat'], context)
+    assert monitor['heartbeat.timeout'] == 1.0
 
 
 def test_gazebo_ends_with_the_launch(root):
