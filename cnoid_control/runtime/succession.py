@@ -105,7 +105,7 @@ class Succession:
         self._beside(lambda: self._bring_up(config, attempt))
 
     def cancel(self) -> None:
-        """Give a successor up: the robot was stopped, reset, or the watchdog found something."""
+        """Give a successor up: the robot was stopped, reset or left, or the watchdog tripped."""
         with self._lock:
             self._attempt = self._failed = None
             ready, self._ready = self._ready, None
@@ -150,8 +150,12 @@ class Succession:
             threading.Thread(target=function, name='successor', daemon=True).start()
 
     def _swap(self, config: RunConfig, change: TakeOver, attempt: object) -> None:
+        def demand_attempt() -> None:
+            if self._attempt is not attempt:
+                raise CnoidControlError('it is not wanted any more')
+
         try:
-            transition = self._swapper.begin(make_controllers(config))
+            transition = self._swapper.begin(make_controllers(config), precondition=demand_attempt)
         except CnoidControlError as error:
             self._say(f'error: {change.after}: cannot take over: {error}')
         else:
@@ -165,8 +169,9 @@ class Succession:
         host: ControllerHost | None = None
         try:
             host = self._swapper.bring_up(make_controllers(config))
-            # Command controllers may be others.
-            self._loop.hardware.prepare(host.request())
+            # Command controllers may be others. Of one that is given up they are left alone.
+            if self._attempt is attempt:
+                self._loop.hardware.prepare(host.request())
         except CnoidControlError as error:
             self._say(f'error: {config.controller_name}: cannot take over: {error}')
             _stop_beside(host)

@@ -296,19 +296,26 @@ def test_a_stop_overrules_the_successor() -> None:
     assert loop.safe_state.reason == 'stopped by hand'
     assert told == []
     loop.close()
-    loop, _, told, _ = robot_loop(first={'end': 'raise'})
+
+
+@pytest.mark.parametrize('end', ['end', 'raise'])
+def test_a_stop_overrules_a_successor_that_is_being_brought_up(end: str) -> None:
+    """It does not get the robot, its command controllers are left alone, nobody is told of it."""
+    loop, hardware, told, _ = robot_loop(first={'end': end})
     waiting: list = []
+    prepared: list = []
     loop.succession._beside = waiting.append
+    hardware.prepare = prepared.append
     for _ in range(TICKS + 1):
         loop.step()
-    assert loop.succession.is_pending
     loop.request_safe_state('stopped by hand')
     loop.step()
     waiting[0]()
+    assert loop.transition is None
     for _ in range(10):
         loop.step()
     assert loop.safe_state.is_engaged
-    assert told == []
+    assert (told, loop.succession.history, prepared) == ([], [], [])
     loop.close()
 
 

@@ -221,6 +221,9 @@ class ControlSession:
         self._endpoints.stop()
         self.watchdog.stop()
         self._is_initialized = False
+        # One that comes up later must not find the robot when the node is active again.
+        if self.loop.succession is not None:
+            self.loop.succession.cancel()
         self.loop.abort_transition()
         try:
             # Before stop() of the controllers, which may take its time; and again, for a
