@@ -256,6 +256,9 @@ class Transition:
         is_first = self._state is SwapState.WAITING
         if self._cancelled is not None and is_first:
             raise self._cancelled
+        if is_first:
+            # The scale may have changed while they were brought up.
+            self._limiter.require_scalable(self.new.request().outputs)
         self._commands.dq_target[self._lost] = 0.0
         self._commands.u[self._lost] = 0.0
         go_on = compute(self.new, time)

@@ -232,7 +232,9 @@ class ControlLoop:
 
         Raises:
             HardwareError: the robot cannot be made ready for them.
+            ParameterError: the scale, which may have changed, cannot slow them down.
         """
+        self.limiter.require_scalable(host.request().outputs)
         if self.succession is not None:
             self.succession.cancel()
         self.abort_transition(reopen=False)
@@ -252,7 +254,9 @@ class ControlLoop:
 
         Raises:
             HardwareError: the robot cannot be made ready for them.
+            ParameterError: the scale, which may have changed, cannot slow them down.
         """
+        self.limiter.require_scalable(host.request().outputs)
         self.abort_transition(reopen=False)
         self.hardware.open(host.request())
         self.host = host

@@ -20,13 +20,17 @@ class Clip(SimpleController):
         effort: float = parameter(1.0, 'effort of all joints')
         ticks: int = parameter(20, 'ticks until its end; 0 for none')
         end: str = parameter('end', 'how it ends', choices=('end', 'raise', 'nan', 'huge'))
+        by: str = parameter('effort', 'command mode', choices=('effort', 'position'))
         refuse: bool = parameter(False, 'whether initialize() fails')
 
     def initialize(self, io) -> bool:
         """Command efforts."""
         self.body, self.given, self.tick = io.body, io.parameters, 0
         for joint in self.body.joints:
-            joint.actuation_mode = StateFlag.JOINT_EFFORT
+            by_effort = self.given.by == 'effort'
+            joint.actuation_mode = (
+                StateFlag.JOINT_EFFORT if by_effort else StateFlag.JOINT_DISPLACEMENT
+            )
             io.enable_io(joint)
         return not self.given.refuse
 

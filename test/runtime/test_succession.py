@@ -345,6 +345,43 @@ def refuse(request) -> bool:
     raise HardwareError('no such interface')
 
 
+@pytest.mark.parametrize('end', ['end', 'raise'])
+def test_a_scale_that_changes_while_a_successor_is_brought_up(end: str) -> None:
+    """One that it cannot slow down does not take over; the limits of the robot stay in force."""
+    loop, _, _, _ = robot_loop(first={'end': end}, second={'by': 'position'})
+    loop.succession._beside = lambda function: function()
+    for _ in range(TICKS + 1):
+        loop.step()
+    loop.limiter.set_scale(0.5)
+    for _ in range(3):
+        loop.step()
+    assert loop.host.controllers[0].name == 'first'
+    assert loop.safe_state.is_engaged
+    loop.hardware.body.u[:] = np.nan
+    loop.limiter.apply(1.0 / RATE)
+    assert np.isfinite(loop.hardware.body.u).all()
+    loop.close()
+
+
+def test_a_reset_that_the_scale_cannot_slow_down_is_refused() -> None:
+    """The robot stays held, within its limits, by those that had it."""
+    loop, _, _, out = robot_loop()
+    before = loop.host
+    loop.limiter.set_scale(0.5)
+    made = make_controllers(config(first={'by': 'position'}))
+    fresh = ControllerHost(made, loop.hardware.body, 1.0 / RATE, out)
+    fresh.configure()
+    fresh.initialize(standby=True)
+    fresh.start()
+    with pytest.raises(ParameterError, match='no speed limit to scale'):
+        loop.restart(fresh)
+    assert loop.host is before
+    loop.hardware.body.u[:] = np.nan
+    loop.limiter.apply(1.0 / RATE)
+    assert np.isfinite(loop.hardware.body.u).all()
+    loop.close()
+
+
 @pytest.mark.parametrize('method', ['prepare', 'open'])
 def test_a_successor_that_the_robot_is_not_made_for_is_stopped(method: str) -> None:
     """The robot stays held, with why; nobody waits for it any more."""

@@ -160,8 +160,8 @@ class CommandLimiter:
         Raises:
             ParameterError: there is a scale, and a joint that it cannot slow down.
         """
-        self._groups = []
         self.require_scalable(self._modes())
+        self._groups = []
         self.change_modes()
 
     def change_modes(self) -> None:
