@@ -367,15 +367,15 @@ class HotSwap:
         self,
         controllers: Sequence[ManagedController],
         duration: float | None = None,
-        precondition: Callable[[], None] = lambda: None,
+        precondition: Callable[[ControllerHost], None] = lambda new: None,
     ) -> Transition:
         """Bring controllers up and have them take over from the next tick on.
 
         Args:
             controllers: the new ones; nothing was called on them yet.
             duration: blend time [s]; the usual one where None.
-            precondition: called when they are ready; raises where they may not take over any
-                more.
+            precondition: called with their host when they are ready; raises where they may not
+                take over any more.
 
         Returns:
             The transition, in the state WAITING.
@@ -411,7 +411,7 @@ class HotSwap:
                 target=self._clean_up, args=(transition,), name='hot swap', daemon=True
             )
             try:
-                precondition()
+                precondition(new)
                 transition.prepare()
                 self.on_hosts_changed(old, new)
                 loop.offer(transition)
@@ -428,7 +428,7 @@ class HotSwap:
         controllers: Sequence[ManagedController],
         duration: float | None = None,
         timeout: float = 5.0,
-        precondition: Callable[[], None] = lambda: None,
+        precondition: Callable[[ControllerHost], None] = lambda new: None,
     ) -> Transition:
         """Begin a swap and wait for the new ones' first good tick; not from the loop's thread.
 
@@ -436,8 +436,8 @@ class HotSwap:
             controllers: the new ones; nothing was called on them yet.
             duration: blend time [s]; the usual one where None.
             timeout: longest wait for the first tick [s].
-            precondition: called when they are ready; raises where they may not take over any
-                more.
+            precondition: called with their host when they are ready; raises where they may not
+                take over any more.
 
         Returns:
             The transition, as `begin` does.

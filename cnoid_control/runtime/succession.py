@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
+from weakref import WeakKeyDictionary
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.build import make_controllers
@@ -57,7 +58,8 @@ class Succession:
             loop: the loop; it asks here from now on.
             swapper: swaps its controllers.
             config: the configuration of the controllers that have the robot.
-            took_over: told the successors, and their configuration, when they begin.
+            took_over: told the successors, and their configuration, when they are about to begin,
+                or have begun.
         """
         self.history: list[TakeOver] = []
         self._loop = loop
@@ -127,7 +129,8 @@ class Succession:
             self._say(f'error: {change.after}: cannot take over: {error}')
             _stop_beside(host)
             return
-        self._note(change, host, config)
+        self._took_over(host, config)
+        self._note(change)
         _stop_beside(old)
 
     # --- bringing up --------------------------------------------------------------------------
@@ -150,16 +153,18 @@ class Succession:
             threading.Thread(target=function, name='successor', daemon=True).start()
 
     def _swap(self, config: RunConfig, change: TakeOver, attempt: object) -> None:
-        def demand_attempt() -> None:
+        def begin(new: ControllerHost) -> None:
             if self._attempt is not attempt:
                 raise CnoidControlError('it is not wanted any more')
+            # Before its first tick, in which it may end already.
+            self._took_over(new, config)
 
         try:
-            transition = self._swapper.begin(make_controllers(config), precondition=demand_attempt)
+            self._swapper.begin(make_controllers(config), precondition=begin)
         except CnoidControlError as error:
             self._say(f'error: {change.after}: cannot take over: {error}')
         else:
-            self._note(change, transition.new, config)
+            self._note(change)
         finally:
             with self._lock:
                 if self._attempt is attempt:
@@ -187,10 +192,9 @@ class Succession:
 
     # --- messages -----------------------------------------------------------------------------
 
-    def _note(self, change: TakeOver, host: ControllerHost, config: RunConfig) -> None:
+    def _note(self, change: TakeOver) -> None:
         self.history.append(change)
         self._say(f'{change.before}: {change.reason}: {change.after} takes over')
-        self._took_over(host, config)
 
     def _say(self, text: str) -> None:
         os: TextIO = self._loop.host.os
@@ -204,13 +208,9 @@ def follow_succession(loop: ControlLoop, config: RunConfig) -> Succession:
         loop: the loop.
         config: the configuration of its controllers at the start.
     """
-    present = [config]
-
-    def note(host: ControllerHost, config: RunConfig) -> None:
-        present[0] = config
-
+    configs = WeakKeyDictionary({loop.host: config})
     swapper = HotSwap(loop, holding=config.parameters.safe_state)
-    return Succession(loop, swapper, lambda: present[0], note)
+    return Succession(loop, swapper, lambda: configs[loop.host], configs.__setitem__)
 
 
 def _stop_beside(host: ControllerHost | None) -> None:

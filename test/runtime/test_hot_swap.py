@@ -367,7 +367,7 @@ def test_a_reset_while_new_ones_are_brought_up_refuses_them() -> None:
     third.initialize(standby=True)
     third.start()
     transition = rig.swap.begin(
-        [ManagedController('new', Constant(3.0))], precondition=lambda: rig.loop.restart(third)
+        [ManagedController('new', Constant(3.0))], precondition=lambda new: rig.loop.restart(third)
     )
     assert rig.steps(2) == [5.0, 5.0]
     assert transition.state is SwapState.ABORTED
@@ -379,7 +379,7 @@ def test_no_swap_begins_when_the_run_has_ended() -> None:
     rig = Rig(Constant(1.0))
     new = Constant(3.0)
     with pytest.raises(SwapFailed, match='the run has ended'):
-        rig.swap.begin([ManagedController('new', new)], precondition=rig.loop.close)
+        rig.swap.begin([ManagedController('new', new)], precondition=lambda new: rig.loop.close())
     assert new.calls[-2:] == ['stop', 'unconfigure']
     assert rig.loop.transition is None
 
@@ -414,7 +414,7 @@ def test_who_has_the_robot_is_told_where_a_swap_comes_to_nothing() -> None:
     rig = Rig(Constant(1.0))
     rig.swap = HotSwap(rig.loop, DURATION, on_hosts_changed=lambda *hosts: told.append(hosts))
 
-    def refuse() -> None:
+    def refuse(new) -> None:
         raise SwapInProgress('x')
 
     with pytest.raises(SwapFailed):

@@ -287,10 +287,15 @@ class Supervisor:
         Raises:
             CnoidControlError: they cannot; the old ones go on.
         """
+
+        def precondition(new: ControllerHost) -> None:
+            # They may have been stopped while the new ones were brought up.
+            self._demand_control()
+            # Before their first tick, in which they may end already.
+            self._configs[new] = config
+
         self._demand_control()
-        # They may have been stopped while the new ones were brought up.
-        transition = self.swapper.swap(make_controllers(config), precondition=self._demand_control)
-        self._configs[transition.new] = config
+        self.swapper.swap(make_controllers(config), precondition=precondition)
 
     def note_successor(self, host: ControllerHost, config: RunConfig) -> None:
         """Take note of controllers that take over by themselves, and of their configuration."""
