@@ -20,7 +20,7 @@ from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, override, parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.defaults import load_run
-from cnoid_control.runtime.hot_swap import BEGUN, ENDED, HotSwap, SwapState, Transition
+from cnoid_control.runtime.hot_swap import BEGUN, HotSwap, Transition
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
 from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.succession import Succession
@@ -150,8 +150,8 @@ class SimulatedRobot:
         self.succession = Succession(
             self.loop, self._swapper, lambda: self.config, self._succeeded
         )
-        # The swap that may still be given up, and who had the robot before it.
-        self._swap: tuple[Transition, RunConfig, Maker | None] | None = None
+        # Who takes over, and may still be given up, and who had the robot before.
+        self._swap: tuple[ControllerHost, RunConfig, Maker | None] | None = None
         self._is_begun = False
 
     @staticmethod
@@ -294,24 +294,23 @@ class SimulatedRobot:
         self._settle()
         config, maker = load_source(self.config, controller, options)
         transition = self._swapper.begin(self._controllers(config, maker), blend_time)
-        self._swap = transition, self.config, self._maker
+        self._swap = transition.new, self.config, self._maker
         self.config, self._maker = config, maker
         return transition
 
     def _succeeded(self, host: ControllerHost, config: RunConfig) -> None:
         """Take note of controllers that take over by themselves."""
         self._settle()
-        transition = self.loop.transition
-        if transition is not None:
-            self._swap = transition, self.config, self._maker
+        if host is not self.loop.host:
+            self._swap = host, self.config, self._maker
         self.config, self._maker = config, None
 
     def _settle(self) -> None:
         """Take note where the controller before a swap has the robot again."""
-        if self._swap is not None and self._swap[0].state in ENDED:
-            transition, config, maker = self._swap
+        if self._swap is not None and self.loop.transition is None:
+            host, config, maker = self._swap
             self._swap = None
-            if transition.state is not SwapState.DONE:
+            if host is not self.loop.host:
                 self.config, self._maker = config, maker
 
     def confirm_swap(self, transition: Transition, before: RunConfig, maker: Maker | None) -> None:

@@ -157,6 +157,17 @@ def test_one_that_fails_while_it_takes_over(end: str) -> None:
     sim.close()
 
 
+def test_after_a_successor_was_given_up_a_reset_begins_with_the_one_before() -> None:
+    """One that fails while it is blended in has never had the robot alone."""
+    sim = Simulation(config(second={'ticks': 5, 'end': 'raise'}), os=io.StringIO())
+    assert len(sim.run(1.0)['took_over']) == 1
+    assert sim.config.controller_name == 'first'
+    sim.reset()
+    sim.step()
+    assert sim.loop.host.controllers[0].name == 'first'
+    sim.close()
+
+
 def test_controllers_of_standby_are_named_as_others() -> None:
     """At the start, in a swap and as the fallback; their options are checked at the start."""
     sim = Simulation(config(first={'ticks': 0}), os=io.StringIO())
