@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from cnoid_control.cli.policy_draft import Draft, draft_text, path_from
 from cnoid_control.cli.policy_drive import choose_drive, fill_gains
 from cnoid_control.cli.starter import module_name, write_files
 from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.parameters import unknown_option
 
 if TYPE_CHECKING:
     from cnoid_control.body import Body
@@ -91,6 +93,7 @@ def create_policy_folder(
     """
     # These take their time to import; other commands start without them.
     from cnoid_control.catalog import find_model, find_policy
+    from cnoid_control.controllers.policy.controller import PolicyParameters
     from cnoid_control.controllers.policy.known_tasks import find_task
     from cnoid_control.controllers.policy.metadata_reader import read_metadata
     from cnoid_control.controllers.policy.network import Network
@@ -98,6 +101,10 @@ def create_policy_folder(
     from cnoid_control.runtime.config import RobotParameters
     from cnoid_control.runtime.defaults import make_robot
 
+    keys = [one.name for one in fields(PolicyParameters)]
+    for key in options or {}:
+        if key.partition('.')[0] not in keys:
+            raise unknown_option(f'--option {key}', keys)
     file = find_policy(policy)
     network = Network(file)
     folder = folder or Path(module_name(Path(policy).name.partition('.')[0]))

@@ -170,7 +170,7 @@ def find_object(name: str, base: Path | None = None, kind: PluginKind = CONTROLL
         module = _import_module(kind.word, name, source)
     found = getattr(module, object_name, None)
     if found is None:
-        there = choices(_classes_in(module, kind.base))
+        there = choices(_classes_in(module, kind.base) + _functions_in(module))
         raise ControllerLoadError(f'{source} has no class or function {object_name!r}; {there}')
     return found
 
@@ -220,6 +220,14 @@ def _classes_in(module: ModuleType, base: type) -> list[str]:
         and issubclass(value, base)
         and value is not base
         and not inspect.isabstract(value)
+    )
+
+
+def _functions_in(module: ModuleType) -> list[str]:
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and name[0] != '_'
     )
 
 

@@ -376,6 +376,10 @@ def test_a_tracking_policy_runs_as_it_is(capsys) -> None:
             ['init', 'policy.onnx', '--robot', 'arm', '--option', 'joints=mine'],
             'joints=mine: a list, or choose from: model, breadth_first',
         ),
+        (
+            ['init', 'policy.onnx', '--robot', 'arm', '--option', 'perod=0.02'],
+            '--option perod: unknown option; choose from: file, ',
+        ),
     ],
 )
 def test_refusals(capsys, words: list[str], message: str) -> None:

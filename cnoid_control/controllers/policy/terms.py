@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -296,7 +297,36 @@ def _function(situation: Situation, source: str) -> Read:
     function = find_object(source, situation.folder)
     if not callable(function):
         raise CnoidControlError(f'term {source!r} is no function')
-    return lambda: np.ravel(np.asarray(function(situation), dtype=float))
+
+    def read() -> np.ndarray:
+        try:
+            return np.ravel(np.asarray(function(situation), dtype=float))
+        except CnoidControlError:
+            raise
+        except Exception as error:
+            raise CnoidControlError(f'term {source!r}: {type(error).__name__}: {error}') from error
+
+    # Its first call says what it needs of the base; what nobody enables would stand still.
+    base = situation.base
+    situation.base = cast(Base, _EnablingBase(base))
+    try:
+        read()
+    finally:
+        situation.base = base
+    return read
+
+
+class _EnablingBase:
+    """A base that has read whatever is asked of it."""
+
+    def __init__(self, base: Base) -> None:
+        self._base = base
+
+    def __getattr__(self, what: str) -> Any:
+        found = getattr(self._base, what)
+        if callable(found) and what not in ('enable', 'tick', 'reset'):
+            self._base.enable(what)
+        return found
 
 
 class Gait:

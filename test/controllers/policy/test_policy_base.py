@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,42 @@ def test_nothing_of_the_truth_is_read(tmp_path: Path) -> None:
     request = sim.loop.host.request()
     assert 'WAIST' not in request.inputs
     assert {'WaistIMU', 'LeftAnkleForceSensor', 'RightAnkleForceSensor'} <= request.devices
+    sim.close()
+
+
+@pytest.mark.parametrize('base', ['hardware', 'estimator'])
+def test_a_function_has_read_what_it_asks_of_the_base(tmp_path: Path, base: str) -> None:
+    """Though no other term reads the base: it would stand still, and nobody would know."""
+    own = tmp_path / 'own.py'
+    own.write_text('def down(situation):\n    return situation.base.gravity()\n')
+    seen = []
+    for term in (f'{own}:down', 'projected_gravity'):
+        given = changes(tmp_path, base=base, observations=[term])
+        linear(tmp_path / 'zero.onnx', np.zeros((29, 3)), np.zeros(29))
+        with Simulation(load_config('sr1_pd', given)) as sim:
+            sim.push('WAIST', [60.0, 20.0, 0.0], 0.1)
+            sim.run(0.3)
+            seen.append(sim.controller.observation.vector.copy())
+            assert ('WAIST' in sim.loop.host.request().inputs) == (base == 'hardware')
+    assert np.abs(seen[0][:2]).max() > 1e-4
+    assert seen[0].tolist() == seen[1].tolist()
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [
+        ('bad', "own.py:bad': AttributeError: 'Situation' object has no attribute 'nothing'"),
+        ('absent', "no class or function 'absent'; choose from: bad"),
+    ],
+)
+def test_a_function_that_fails_is_named(tmp_path: Path, name: str, message: str) -> None:
+    """The term, and what there is in its file."""
+    own = tmp_path / 'own.py'
+    own.write_text('def bad(situation):\n    return situation.nothing\n')
+    given = changes(tmp_path, observations=[f'{own}:{name}'])
+    sim = Simulation(load_config('sr1_pd', given))
+    with pytest.raises(CnoidControlError, match=re.escape(message)):
+        sim.step()
     sim.close()
 
 
