@@ -73,9 +73,15 @@ class ComputedPid:
         efforts = commands.pid_effort(body.q, body.dq)
         if commands.ki.any() and dt > 0.0:
             moved = self._integral + commands.ki * (commands.q_target - body.q) * dt
-            moved = np.clip(moved, limits.u_lower, limits.u_upper)
+            moved = np.clip(_finite(moved), limits.u_lower, limits.u_upper)
             self._integral = np.where(commands.ki > 0.0, moved, 0.0)
         efforts += np.where(commands.ki > 0.0, self._integral, 0.0)
         efforts *= max(0.0, 1.0 - stale / FADE_TIME)
-        np.clip(efforts, limits.u_lower, limits.u_upper, out=efforts)
+        # After the limiter: what is finite, gains and errors, may have a product that is not.
+        np.clip(_finite(efforts), limits.u_lower, limits.u_upper, out=efforts)
         self.efforts[:] = np.where(self.joints, efforts, commands.u)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """The values, with 0 in the place of those that are too large for a number."""
+    return np.nan_to_num(values, copy=False, nan=0.0, posinf=0.0, neginf=0.0)

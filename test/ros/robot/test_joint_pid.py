@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip('controller_manager_msgs.srv', reason='interfaces are not built')
 
+from fake_hardware import two_joint_body
 from robot_rig import DT, ManagerNode, effort_request
 from std_msgs.msg import Float64MultiArray
 
@@ -162,8 +163,6 @@ def test_the_manager_says_whether_there_are_gains(rig, with_gains):
 
 def test_computed_pid_integrates_and_fades():
     """The integral keeps to the effort limits; what is computed for an old state fades."""
-    from fake_hardware import two_joint_body
-
     body = two_joint_body()
     body.u_lower[:], body.u_upper[:] = -10.0, 10.0
     limits = model_limits(body)
@@ -212,3 +211,22 @@ def test_joint_command_messages_are_used_or_named(rig):
     assert messages[-1].interface_name == 'stiffness'
     assert list(messages[-1].joint_names) == ['shoulder', 'elbow']
     assert list(messages[-1].values) == [30.0, 20.0]
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+def test_efforts_that_are_computed_are_finite():
+    """Gains and targets that the limiter passes, one by one, may be too large together."""
+    body = two_joint_body()
+    pid = ComputedPid(body, lambda: model_limits(body))
+    pid.use(np.ones(2, dtype=bool))
+    command(body, q=0.0, dq=0.0, u=0.0, ki=0.0)
+    command(body, kp=[1e300, 2.0], q_target=[1e10, 0.5], kd=1e300, dq_target=[-1e10, 0.0])
+    pid.update(DT)
+    assert pid.efforts == pytest.approx([0.0, 1.0])
+    command(body, ki=[1e300, 0.0])
+    pid.update(DT)
+    command(body, q_target=[-1e10, 0.5])
+    pid.update(DT)
+    command(body, kp=0.0, kd=0.0, ki=1.0, q_target=0.0)
+    pid.update(DT)
+    assert np.isfinite(pid.efforts).all()
