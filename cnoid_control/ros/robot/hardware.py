@@ -673,6 +673,7 @@ class Ros2ControlHardware(Hardware):
     def send_safe_command(self) -> None:
         """Send what leaves the robot safe: hold positions; no velocity, effort and stiffness."""
         write_final_command(self.body)
+        np.fmin(self.body.kd, self._limits().kd_max, out=self.body.kd)
         # Damping that is computed here would be the same for ever, however the robot moves.
         self._compute_pid(np.zeros_like(self._pid.joints))
         if self.node.context.ok():

@@ -136,6 +136,8 @@ def write_final_command(body: Body) -> None:
     body.u[:] = 0.0
     body.kp[:] = 0.0
     body.ki[:] = 0.0
+    # A run may end before the limiter has seen what a controller has written.
+    np.copyto(body.kd, 0.0, where=~((body.kd > 0.0) & np.isfinite(body.kd)))
 
 
 def final_values(interface: str, position: np.ndarray) -> np.ndarray | None:

@@ -60,6 +60,11 @@ def test_five_forward_controllers_get_their_parts(rig):
     assert last['damping'] == sent['kd']
     assert last['position'] == pytest.approx([0.3, -0.2])
     assert last['velocity'] == last['effort'] == last['stiffness'] == [0.0, 0.0]
+    # A run that ends in the middle of a tick: the limiter has not seen the damping.
+    hardware._limits().kd_max[:] = [20.0, np.inf]
+    hardware.send_safe_command()
+    rig.wait(lambda: messages['damping'][-1].data[0] == 20.0)
+    assert messages['damping'][-1].data[1] == sent['kd'][1]
 
 
 def test_an_integral_gain_that_goes_nowhere_is_named(rig):

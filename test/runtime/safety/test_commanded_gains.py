@@ -139,6 +139,11 @@ def test_the_final_command_leaves_damping():
     write_final_command(body)
     assert not np.any([body.kp, body.ki, body.u])
     assert body.kd.tolist() == [3.0, 3.0]
+    # Whatever ends a run in the middle of a tick: no limiter has seen these.
+    for value in (-3.0, np.nan, np.inf):
+        body.kd[:] = [3.0, value]
+        write_final_command(body)
+        assert body.kd.tolist() == [3.0, 0.0]
     position = np.array([0.4, -0.2])
     assert final_values('position', position).tolist() == [0.4, -0.2]
     for interface in ('velocity', 'effort', 'stiffness'):
