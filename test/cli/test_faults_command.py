@@ -23,7 +23,8 @@ def test_faults_of_the_embedded_loop_are_survived(capsys, tmp_path: Path) -> Non
     assert [row for row in rows if not row['survived']] == late
     assert status == (1 if late else 0)
     assert {row['fault'] for row in rows} >= {'controller raises', 'joint_states with NaN'}
-    keys = ['fault', 'where', 'reaction_ms', 'attempts', 'survived', 'outcome']
+    keys = ['fault', 'where', 'reaction_ms', 'total_ms', 'as_quick_as', 'attempts', 'survived']
+    keys += ['outcome']
     assert [list(row) for row in rows] == [keys] * len(rows)
     assert all(row['attempts'] == 1 for row in rows if row['survived'])
     assert output.read_text().count('\n') == 2 + len(rows)
@@ -36,7 +37,7 @@ def test_a_fault_that_is_not_survived_shows(capsys, monkeypatch) -> None:
     assert main(['faults']) == 1
     left = 'nothing is left'
     attempts = f'(attempt 2: {left}; attempt 3: {left})'
-    row = f'| meteor | embedded |  |  | 3 | **no** | {left} {attempts} |'
+    row = f'| meteor | embedded |  |  |  |  | 3 | **no** | {left} {attempts} |'
     assert row in capsys.readouterr().out
 
 
@@ -55,6 +56,8 @@ def test_only_the_first_attempt_counts(capsys, monkeypatch) -> None:
         'fault': 'hail',
         'where': 'embedded',
         'reaction_ms': 7.0,
+        'total_ms': 7.0,
+        'as_quick_as': '20 ms (Franka, UR)',
         'attempts': 2,
         'survived': False,
         'outcome': 'wet (attempt 2: survived)',
@@ -71,7 +74,11 @@ def test_unknown_faults_are_named(capsys) -> None:
 
 @pytest.mark.parametrize(
     ('reaction', 'periods', 'shown'),
-    [(None, None, '|  |  | 1 |'), (1.25, 2, '| 1.2 | 2 | 1 |'), (40.0, None, '| 40.0 |  | 1 |')],
+    [
+        (None, None, '|  |  |  |'),
+        (1.25, 2, '| 1.2 | 2 | 1.2 |'),
+        (40.0, None, '| 40.0 |  | 40.0 |'),
+    ],
 )
 def test_reaction_is_shown_in_milliseconds_and_periods(reaction, periods, shown: str) -> None:
     """Rows without a reaction leave the cells empty."""

@@ -142,7 +142,10 @@ def test_an_import_changes_no_variable():
         ('cnoid_control.ros.node.control_node', 'main(["program"])'),
         ('cnoid_control.ros.sim.node', 'main(["program"])'),
         ('cnoid_control.ros.heartbeat', 'main(["program"])'),
-        ('cnoid_control.ros.robot.standalone', 'StandaloneHardware(None, None, 0.001)'),
+        (
+            'cnoid_control.ros.robot.standalone',
+            'StandaloneHardware(None, Ros2ControlParameters(), 0.001)',
+        ),
     ],
 )
 def test_every_program_sends_by_udp(module, call):
