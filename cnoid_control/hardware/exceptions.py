@@ -19,14 +19,22 @@ class UnsupportedChannel(HardwareError):
         link: name of the link.
     """
 
-    def __init__(self, link: str, channel: object, hardware: str, known: Iterable[object]) -> None:
-        """Name the link, the channel, the hardware and the channels that the link has there."""
+    def __init__(
+        self,
+        link: str,
+        channel: object,
+        hardware: str,
+        known: Iterable[object],
+        remedy: str = '',
+    ) -> None:
+        """Name the link, the channel, the hardware, the channels that the link has, a remedy."""
         self.link = link
         known = [one.label if isinstance(one, StateFlag) else one for one in known]
         if isinstance(channel, StateFlag):
             channel = channel.label
         super().__init__(
             f'{hardware} hardware has no channel {channel} for link {link!r}; {choices(known)}'
+            + (f'; {remedy}' if remedy else '')
         )
 
 

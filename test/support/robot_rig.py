@@ -67,9 +67,9 @@ class RobotRig:
             node.destroy_node()
         self._executor.shutdown()
 
-    def body(self, devices=()):
+    def body(self, devices=(), root=JointType.FIXED):
         """Return the arm, with devices on its links."""
-        description = parse_urdf(ARM, 'arm', JointType.FIXED)
+        description = parse_urdf(ARM, 'arm', root)
         description.devices += [('lower', device) for device in devices]
         return Body(description)
 

@@ -144,6 +144,13 @@ def _needed_joints(
     return np.array(found, np.intp)
 
 
+# What helps where the root of a floating robot is read, and nobody tells it.
+NO_ODOMETRY = (
+    'give hardware.ros2_control.odometry, the topic of its pose and twist (of the simulated '
+    'robot: cnoid_control_mujoco/root); a policy does without by base: estimator'
+)
+
+
 def _checked_flags(robot: Ros2ControlHardware, request: IORequest) -> StateFlag:
     """Everything that is read of any link; refused where the robot does not show it."""
     possible = JOINT_INPUTS | StateFlag.JOINT_ACCELERATION
@@ -154,7 +161,8 @@ def _checked_flags(robot: Ros2ControlHardware, request: IORequest) -> StateFlag:
         lacking = asked & ~possible
         if lacking:
             known = [flag for flag in StateFlag if flag in possible and flag.bit_count() == 1]
-            raise UnsupportedChannel(name, lacking, robot.name, known)
+            remedy = NO_ODOMETRY if lacking & LINK_INPUTS else ''
+            raise UnsupportedChannel(name, lacking, robot.name, known, remedy)
         flags |= asked
     return flags
 

@@ -17,7 +17,7 @@ from sensor_msgs.msg import Image, Imu, JointState, LaserScan
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from cnoid_control.body import StateFlag
+from cnoid_control.body import JointType, StateFlag
 from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.body.devices import (
     AccelerationSensor,
@@ -320,6 +320,15 @@ def test_the_root_comes_from_odometry(rig):
     np.testing.assert_allclose(root.p, [1.0, 0.0, 0.0])
     np.testing.assert_allclose(root.R[:, 0], [0.0, 1.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(root.v, [0.0, 2.0, 0.0], atol=1e-12)
+
+
+def test_without_odometry_the_refusal_says_what_helps(rig):
+    """Whoever has a policy that reads the root has not heard of channels."""
+    hardware = rig.hardware(rig.body(root=JointType.FREE))
+    request = effort_request(hardware.body)
+    request.inputs['base'] = StateFlag.LINK_POSITION
+    with pytest.raises(UnsupportedChannel, match=r'ros2_control\.odometry.* base: estimator'):
+        rig.open(hardware, request)
 
 
 @pytest.mark.parametrize('public', [False, True])
