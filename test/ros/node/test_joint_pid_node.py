@@ -127,10 +127,10 @@ def test_the_drives_damp_when_the_node_is_killed(rig, ros_node, spin_until, star
     )
     said = monitor.log_path.read_text
     assert spin_until(lambda: 'watching' in said(), timeout=60), said() + rig.logs
-    assert drives.last['stiffness'] == [300.0, 300.0]
+    assert spin_until(lambda: drives.last.get('stiffness') == [300.0, 300.0]), rig.logs
     rig.process.kill()
     assert spin_until(lambda: 'deactivated:' in said(), timeout=30), said()
-    assert drives.last['stiffness'] == [0.0, 0.0]
+    assert spin_until(lambda: drives.last['stiffness'] == [0.0, 0.0]), said()
     assert drives.last['damping'] == [20.0, 20.0]
     drives.states.clear()
     assert spin_until(lambda: drives.states and drives.states[-1].position[0] > 0.8), rig.logs
