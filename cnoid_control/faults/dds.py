@@ -98,7 +98,9 @@ def run_dds(fault: DdsFault, changes: Mapping[str, Any] | None = None) -> FaultR
             return _inject(fault, rig)
         outcome = f'the robot was stopped before the fault: {rig.disturbance}'
     except CnoidControlError as error:
-        outcome = f'it could not be injected: {rig.disturbance or error}'
+        outcome = f'it could not be injected: {error}'
+        if rig.disturbance:
+            outcome += f'; {rig.disturbance}'
     finally:
         rig.close()
     return FaultResult(fault.name, 'dds', None, False, outcome)

@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
-from cnoid_control.faults.wire import WireObserver
+from cnoid_control.faults.wire import STATES, WireObserver
 from cnoid_control.ros.robot.controller_manager import ControllerManager
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import reserved_domain
@@ -112,7 +112,17 @@ class DdsRig:
         if heartbeat:
             self.heartbeat = self._process('heartbeat', 'cnoid_control.ros.heartbeat')
         self._make_node(domain, observed)
-        self.wait_for(lambda: self.wire.commands.count > STANDING or self.is_disturbed)
+        # What tells the fault must be heard before it is injected.
+        heard = [STATES, *([DEVICE_TOPICS[observed]] if observed else [])]
+        self.wait_for(
+            lambda: (
+                self.is_disturbed
+                or (
+                    self.wire.commands.count > STANDING
+                    and all(self.wire.topics[topic].times for topic in heard)
+                )
+            )
+        )
         if heartbeat:
             self.wait_for(lambda: 'watching' in self.log('heartbeat') or self.is_disturbed)
 
