@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
@@ -315,6 +316,15 @@ class ControllerHost:
         for managed in self._all:
             if managed.configured:
                 self._report(managed.unconfigure())
+
+    def end(self) -> None:
+        """Stop and unconfigure the controllers."""
+        self.stop()
+        self.unconfigure()
+
+    def end_beside(self) -> None:
+        """End controllers that have lost the robot, or never had it, where nobody waits for it."""
+        threading.Thread(target=self.end, name='end of controllers', daemon=True).start()
 
     # --- messages -----------------------------------------------------------------------------
 

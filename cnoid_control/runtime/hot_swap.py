@@ -417,8 +417,7 @@ class HotSwap:
                 loop.offer(transition)
             except CnoidControlError as error:
                 self.on_hosts_changed(loop.host)
-                new.stop()
-                new.unconfigure()
+                new.end()
                 raise SwapFailed(name, error) from error
             transition.clean_up.start()
         return transition
@@ -473,8 +472,7 @@ class HotSwap:
             if len(host.controllers) < len(controllers):
                 raise host.errors[-1]
         except CnoidControlError as error:
-            host.stop()
-            host.unconfigure()
+            host.end()
             raise SwapFailed(name, error) from error
         return host
 
@@ -490,8 +488,7 @@ class HotSwap:
             self.on_abort(transition.error)
         else:
             self.on_done(transition)
-        loser.stop()
-        loser.unconfigure()
+        loser.end()
 
 
 def _join(first: IORequest, second: IORequest) -> IORequest:

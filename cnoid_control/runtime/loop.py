@@ -237,12 +237,7 @@ class ControlLoop:
         self.limiter.require_scalable(host.request().outputs)
         if self.succession is not None:
             self.succession.cancel()
-        self.abort_transition(reopen=False)
-        self.hardware.open(host.request())
-        self.host = host
-        host.set_modes()
-        self.limiter.restart()
-        self.failure = None
+        self._give_robot_to(host)
         self.finished = False
         self.start_watchdog()
         self.safe_state.reset()
@@ -257,14 +252,17 @@ class ControlLoop:
             ParameterError: the scale, which may have changed, cannot slow them down.
         """
         self.limiter.require_scalable(host.request().outputs)
+        self._give_robot_to(host)
+        self.watch_devices_of(host)
+        self.safe_state.reset()
+
+    def _give_robot_to(self, host: ControllerHost) -> None:
         self.abort_transition(reopen=False)
         self.hardware.open(host.request())
         self.host = host
         host.set_modes()
         self.limiter.restart()
         self.failure = None
-        self.watch_devices_of(host)
-        self.safe_state.reset()
 
     # --- the tick -----------------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ class Succession:
             self._attempt = self._failed = None
             ready, self._ready = self._ready, None
         if ready is not None:
-            _stop_beside(ready[0])
+            ready[0].end_beside()
 
     def advance(self) -> None:
         """Hand over to a successor that is ready, between two ticks."""
@@ -127,11 +127,11 @@ class Succession:
             self._loop.hand_over(host)
         except CnoidControlError as error:
             self._say(f'error: {change.after}: cannot take over: {error}')
-            _stop_beside(host)
+            host.end_beside()
             return
         self._took_over(host, config)
         self._note(change)
-        _stop_beside(old)
+        old.end_beside()
 
     # --- bringing up --------------------------------------------------------------------------
 
@@ -179,7 +179,8 @@ class Succession:
                 self._loop.hardware.prepare(host.request())
         except CnoidControlError as error:
             self._say(f'error: {config.controller_name}: cannot take over: {error}')
-            _stop_beside(host)
+            if host is not None:
+                host.end_beside()
             with self._lock:
                 if self._attempt is attempt:
                     self._attempt = self._failed = None
@@ -188,7 +189,7 @@ class Succession:
             if self._attempt is attempt:
                 self._ready = host, config
                 return
-        _stop_beside(host)
+        host.end_beside()
 
     # --- messages -----------------------------------------------------------------------------
 
@@ -211,15 +212,3 @@ def follow_succession(loop: ControlLoop, config: RunConfig) -> Succession:
     configs = WeakKeyDictionary({loop.host: config})
     swapper = HotSwap(loop, holding=config.parameters.safe_state)
     return Succession(loop, swapper, lambda: configs[loop.host], configs.__setitem__)
-
-
-def _stop_beside(host: ControllerHost | None) -> None:
-    """Stop controllers that have lost the robot, or never had it, where nobody waits for them."""
-    if host is None or host.is_abandoned:
-        return
-
-    def stop() -> None:
-        host.stop()
-        host.unconfigure()
-
-    threading.Thread(target=stop, name='successor', daemon=True).start()

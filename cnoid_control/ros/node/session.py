@@ -239,8 +239,7 @@ class ControlSession:
         try:
             if self._is_activated:
                 self.deactivate()
-            self.loop.host.stop()
-            self.loop.host.unconfigure()
+            self.loop.host.end()
         finally:
             if not self.runner.is_running:
                 self._endpoints.stop()

@@ -258,11 +258,9 @@ class Supervisor:
                 # It may still take effect, when nobody expects it any more.
                 self._remember_stop('a reset was given up', False).is_answered = True
                 raise
-            new.stop()
-            new.unconfigure()
+            new.end()
             raise
-        old.stop()
-        old.unconfigure()
+        old.end()
         self._demand_no_stop()
 
     def _restart(self, new: ControllerHost) -> None:

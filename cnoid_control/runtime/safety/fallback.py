@@ -67,7 +67,8 @@ class Fallback:
             self._attempt = None
             host, self.host = self.host, None
         self._has_computed = False
-        _stop_beside(host)
+        if host is not None:
+            host.end_beside()
 
     def _bring_up(self, attempt: object) -> None:
         host: ControllerHost | None = None
@@ -83,13 +84,14 @@ class Fallback:
             with self._lock:
                 if self._attempt is attempt:
                     self.error = error
-            _stop(host)
+            if host is not None:
+                host.end()
             return
         with self._lock:
             if self._attempt is attempt:
                 self.host = host
                 return
-        _stop(host)
+        host.end()
 
     def computed(self) -> None:
         """Keep what the controller has just commanded for `apply`."""
@@ -102,7 +104,8 @@ class Fallback:
         self._has_computed = False
         with self._lock:
             host, self.host = self.host, None
-        _stop_beside(host)
+        if host is not None:
+            host.end_beside()
 
     def apply(self) -> None:
         """Mix what was computed into the commands that hold the robot."""
@@ -110,14 +113,3 @@ class Fallback:
             self._has_computed = False
             self._tick = min(self._tick + 1, self._ticks)
             self._commands.blend(self._computed, smooth(self._tick / self._ticks))
-
-
-def _stop_beside(host: ControllerHost | None) -> None:
-    if host is not None:
-        threading.Thread(target=_stop, args=(host,), daemon=True).start()
-
-
-def _stop(host: ControllerHost | None) -> None:
-    if host is not None:
-        host.stop()
-        host.unconfigure()
