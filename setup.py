@@ -99,6 +99,15 @@ ROS_BUILD = [
     'ament-cmake-pytest',
 ]
 
+# The browser view.
+VIEWER = ['viser>=1.0']
+# The search for options: Optuna with CMA-ES.
+TUNE = ['optuna>=4.0', 'cmaes>=0.11']
+# Configurations as environments.
+GYM = ['gymnasium>=1.0']
+# Runs on a cluster, where Ray has a wheel.
+RAY = ["ray>=2.30; python_version < '3.14'"]
+
 # colcon runs pytest for a package that has an extra named test with pytest in it.
 TEST = [
     'pytest>=7.4',
@@ -110,6 +119,12 @@ TEST = [
     'quadprog>=0.1.11',
     'onnx>=1.15',
     'sshkeyboard>=2.3',
+    'pandas>=2.0',
+    'playwright>=1.40',
+    *VIEWER,
+    *TUNE,
+    *GYM,
+    *RAY,
 ]
 
 EXTRAS = {
@@ -118,7 +133,10 @@ EXTRAS = {
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'policy': ['onnxruntime>=1.17'],
-    'viewer': ['viser>=0.2'],
+    'viewer': VIEWER,
+    'tune': TUNE,
+    'gym': GYM,
+    'ray': RAY,
     # evdev is for Linux, and is compiled where it is installed.
     'teleop': ['sshkeyboard>=2.3', "evdev>=1.6; sys_platform == 'linux'"],
     # Others' programs that the performance table compares with, where they are installed.
