@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -26,6 +27,8 @@ from cnoid_control.runtime.managed_controller import ManagedController
 from cnoid_control.runtime.succession import Succession
 from cnoid_control.runtime.summary import RunMonitor, summarize
 
+# Topic of the pushes in a log.
+PUSHES = 'pushes'
 # What makes the main controller, where it is not found by its name.
 Maker = Callable[[], SimpleController]
 
@@ -247,6 +250,10 @@ class SimulatedRobot:
         place = None if point is None else _vector('point', point)
         self.begin()
         push(self.body.link(link), _vector('force', force), duration, place)
+        if self.loop.recorder is not None:
+            where = None if place is None else place.tolist()
+            told = {'link': link, 'force': list(force), 'duration': duration, 'point': where}
+            self.loop.recorder.note_event(PUSHES, json.dumps(told, default=float))
 
     def sensor(self, key: str | int) -> SensorReading:
         """Sensor by name or number: 'q', 'dq', then every device of the robot in its order.

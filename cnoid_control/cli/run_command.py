@@ -278,6 +278,7 @@ def _duration(given: float | None, config: RunConfig) -> float:
 
 def _make_recorder(config: RunConfig, loop: ControlLoop, args: argparse.Namespace) -> Recorder:
     from cnoid_control.runtime.recorder import Recorder
+    from cnoid_control.runtime.run_files import run_files
 
     return Recorder(
         args.log,
@@ -285,6 +286,7 @@ def _make_recorder(config: RunConfig, loop: ControlLoop, args: argparse.Namespac
         config.to_text(),
         config.parameters.devices,
         args.real_time,
+        attachments=run_files(config),
     )
 
 

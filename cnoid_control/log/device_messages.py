@@ -11,6 +11,7 @@ from cnoid_control.log.writer import Batch
 from cnoid_control.messages import layouts
 from cnoid_control.messages.cdr import parse_message
 from cnoid_control.messages.devices import DataMessage, NumbersMessage, kind_of
+from cnoid_control.messages.frames import frame_of
 from cnoid_control.messages.layouts import MessageLayout, is_stamped, stamps
 
 
@@ -40,7 +41,7 @@ class MeasurementCodec:
             self._paths = {
                 field.path: self.attributes[field.attribute] for field in numbers.fields
             }
-        self.layout = numbers.layout(device.name) if numbers else layouts.numbers(self.size)
+        self.layout = numbers.layout(frame_of(device)) if numbers else layouts.numbers(self.size)
 
     def encode(self, rows: np.ndarray, times: np.ndarray) -> np.ndarray:
         """Messages of rows of measured numbers, shape (n, size), at these times [ns]."""
@@ -70,7 +71,7 @@ def data_messages(
     """
     times = np.array([time], dtype=np.uint64)
     for message in _data_log(device):
-        layout = message.layout(device, device.name, data[message.attribute])
+        layout = message.layout(device, frame_of(device), data[message.attribute])
         yield _batch(layout, topic + message.log_suffix, times)
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
+import weakref
 import zlib
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ import numpy as np
 import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, Metadata, Schema
+from mcap.records import Attachment, Channel, Metadata, Schema
 from mcap.writer import MCAP0_MAGIC
 
 from cnoid_control.exceptions import choices
@@ -22,93 +26,173 @@ from cnoid_control.log.exceptions import LogError
 
 RECORD_HEAD = struct.Struct('<BQ')
 MESSAGE_HEAD = struct.Struct('<HIQQ')
+# What stands before the records of a chunk: times of its first and last message, size and
+# checksum of the records; then the compression as a text, and the length of the records.
+CHUNK_HEAD = struct.Struct('<QQQI')
+INDEX_HEAD = struct.Struct('<HI')
+INDEX_ENTRY = np.dtype([('log_time', '<u8'), ('offset', '<u8')])
 DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     '': lambda data, size: data,
     'zstd': lambda data, size: zstandard.decompress(data, max_output_size=size),
     'lz4': lambda data, size: lz4.frame.decompress(data),
 }
+# Decompressed chunks that are kept: who scrubs to and fro stays within a few.
+KEPT_CHUNKS = 16
+
+
+@dataclass
+class _Chunk:
+    """Records that were written together.
+
+    Attributes:
+        start, length: where they stand in the file, compressed.
+        compression: how; empty for not at all.
+        size, crc: length and checksum of the records; no checksum where it is 0.
+        index: where the index entries of each channel stand in the file, and their number.
+        entries: index entries by channel, where the file has no index of the chunk.
+    """
+
+    start: int
+    length: int
+    compression: str
+    size: int
+    crc: int
+    index: dict[int, tuple[int, int]] = field(default_factory=dict)
+    entries: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 class LogFile:
-    """Messages and metadata of a log, all in memory.
+    """Messages, metadata and attachments of a log.
 
-    The records are walked through directly, which takes a tenth of the time that a general reader
-    needs. A file that ends within a record, as after a crash, is read up to there.
+    Opening walks from record to record and reads no message: chunks are read when their messages
+    are asked for, so that a log of any length opens at once. A file that ends within a record, as
+    after a crash, is read up to there.
 
     Attributes:
         path: the file.
         metadata: maps of texts by name.
+        is_complete: whether the file was closed; False where it was cut off.
     """
 
-    def __init__(self, path: str | Path, metadata_only: bool = False) -> None:
-        """Read a file.
-
-        Args:
-            path: the file.
-            metadata_only: whether to leave the messages out.
+    def __init__(self, path: str | Path) -> None:
+        """Find everything in a file.
 
         Raises:
             LogError: it is not an MCAP file, or is damaged.
         """
         self.path = Path(path)
         self.metadata: dict[str, dict[str, str]] = {}
-        self._metadata_only = metadata_only
+        self.is_complete = False
         self._schemas: dict[int, str] = {}
         self._channels: dict[int, Channel] = {}
-        self._messages: dict[int, list[bytes]] = {}
-        self._times: dict[int, list[int]] = {}
+        self._chunks: list[_Chunk] = []
+        self._attachments: dict[str, tuple[int, int]] = {}
+        self._kept: OrderedDict[int, bytes] = OrderedDict()
         try:
-            content = self.path.read_bytes()
+            # Not mapped into memory: a run that records over it would take the pages away.
+            self._file = os.open(self.path, os.O_RDONLY)
+            weakref.finalize(self, os.close, self._file)
+            self._size = os.fstat(self._file).st_size
+            self._walk()
         except OSError as error:
             raise LogError(f'{path}: cannot be read: {error.strerror or error}') from error
-        try:
-            self._read(content)
+        except LogError:
+            raise
         except Exception as error:
             # A damaged file makes the reading stumble in many ways.
-            raise LogError(f'{path}: is not an undamaged MCAP file: {error}') from error
-        self._topics = {
-            channel.topic: number
-            for number, channel in self._channels.items()
-            if self._messages.get(number)
-        }
+            raise self._damaged(error) from error
+        self._topics: dict[str, int] = {}
+        for chunk in self._chunks:
+            for number in (*chunk.index, *chunk.entries):
+                self._topics[self._channels[number].topic] = number
 
-    # --- reading ------------------------------------------------------------------------------
+    def _damaged(self, error: Exception) -> LogError:
+        return LogError(f'{self.path}: is not an undamaged MCAP file: {error}')
 
-    def _read(self, content: bytes) -> None:
-        head = content[len(MCAP0_MAGIC) : len(MCAP0_MAGIC) + 1]
-        if not content.startswith(MCAP0_MAGIC) or head != bytes([Opcode.HEADER]):
+    # --- opening ------------------------------------------------------------------------------
+
+    def _walk(self) -> None:
+        head = self._read(0, len(MCAP0_MAGIC) + 1)
+        if head != MCAP0_MAGIC + bytes([Opcode.HEADER]):
             raise ValueError('it does not begin like one')
-        for opcode, data in _records(content, len(MCAP0_MAGIC)):
+        loose: list[bytes] = []
+        for opcode, start, length in self._records():
             if opcode == Opcode.DATA_END:
+                self.is_complete = True
                 break
             if opcode == Opcode.METADATA:
-                metadata = Metadata.read(_stream(data))
+                metadata = Metadata.read(_stream(self._read(start, length)))
                 self.metadata[metadata.name] = metadata.metadata
-            elif opcode == Opcode.CHUNK and not self._metadata_only:
-                self._read_chunk(Chunk.read(_stream(data)))
-            elif not self._metadata_only:
-                self._read_record(opcode, data)
+            elif opcode == Opcode.ATTACHMENT:
+                self._find_attachment(start, length)
+            elif opcode == Opcode.CHUNK:
+                self._find_chunk(start)
+            elif opcode == Opcode.MESSAGE_INDEX:
+                channel, size = INDEX_HEAD.unpack(self._read(start, INDEX_HEAD.size))
+                entries = (start + INDEX_HEAD.size, size // INDEX_ENTRY.itemsize)
+                if entries[1]:
+                    self._chunks[-1].index[channel] = entries
+            elif opcode in (Opcode.MESSAGE, Opcode.SCHEMA, Opcode.CHANNEL):
+                loose.append(RECORD_HEAD.pack(opcode, length) + self._read(start, length))
+        if loose:
+            self._add_loose(b''.join(loose))
+        self._find_channels()
 
-    def _read_chunk(self, chunk: Chunk) -> None:
-        records = DECOMPRESS[chunk.compression](chunk.data, chunk.uncompressed_size)
-        if chunk.uncompressed_crc and zlib.crc32(records) != chunk.uncompressed_crc:
-            raise ValueError('a checksum is wrong')
-        for opcode, data in _records(records, 0):
-            self._read_record(opcode, data)
+    def _records(self) -> Iterator[tuple[int, int, int]]:
+        """Opcode, start and length of one record after the other, as far as they are complete."""
+        start = len(MCAP0_MAGIC)
+        while start + RECORD_HEAD.size <= self._size:
+            opcode, length = RECORD_HEAD.unpack(self._read(start, RECORD_HEAD.size))
+            start += RECORD_HEAD.size
+            if start + length > self._size:
+                return
+            yield opcode, start, length
+            start += length
 
-    def _read_record(self, opcode: int, data: bytes) -> None:
-        if opcode == Opcode.MESSAGE:
-            channel, _, time, _ = MESSAGE_HEAD.unpack_from(data)
-            self._messages[channel].append(data[MESSAGE_HEAD.size :])
-            self._times[channel].append(time)
-        elif opcode == Opcode.SCHEMA:
-            schema = Schema.read(_stream(data))
-            self._schemas[schema.id] = schema.name
-        elif opcode == Opcode.CHANNEL:
-            found = Channel.read(_stream(data))
-            if found.id not in self._channels:
-                self._channels[found.id] = found
-                self._messages[found.id], self._times[found.id] = [], []
+    def _find_attachment(self, start: int, length: int) -> None:
+        # Two times, then the name.
+        size = int.from_bytes(self._read(start + 16, 4), 'little')
+        self._attachments[self._read(start + 20, size).decode()] = (start, length)
+
+    def _find_chunk(self, start: int) -> None:
+        _, _, size, crc = CHUNK_HEAD.unpack(self._read(start, CHUNK_HEAD.size))
+        start += CHUNK_HEAD.size
+        name = int.from_bytes(self._read(start, 4), 'little')
+        compression = self._read(start + 4, name).decode()
+        start += 4 + name
+        length = int.from_bytes(self._read(start, 8), 'little')
+        self._chunks.append(_Chunk(start + 8, length, compression, size, crc))
+
+    def _add_loose(self, records: bytes) -> None:
+        """Take messages outside of chunks, as some writers leave them, for a chunk."""
+        self._kept[len(self._chunks)] = records
+        self._chunks.append(_Chunk(-1, 0, '', len(records), 0))
+
+    def _find_channels(self) -> None:
+        """Find the channels where they are declared: in the chunk of their first message."""
+        for number, chunk in enumerate(self._chunks):
+            # The index of the last chunk of a file that was cut off may be cut off as well.
+            is_cut = not self.is_complete and number == len(self._chunks) - 1
+            if is_cut or not chunk.index or not chunk.index.keys() <= self._channels.keys():
+                self._scan(number, indexed=bool(chunk.index) and not is_cut)
+
+    def _scan(self, number: int, indexed: bool) -> None:
+        chunk, records = self._chunks[number], self._load(number)
+        found: dict[int, list[tuple[int, int]]] = {}
+        for opcode, start, length in _records_in(records):
+            if opcode == Opcode.MESSAGE:
+                if not indexed:
+                    channel, _, time, _ = MESSAGE_HEAD.unpack_from(records, start)
+                    found.setdefault(channel, []).append((time, start - RECORD_HEAD.size))
+            elif opcode == Opcode.SCHEMA:
+                schema = Schema.read(_stream(records[start : start + length]))
+                self._schemas[schema.id] = schema.name
+            elif opcode == Opcode.CHANNEL:
+                declared = Channel.read(_stream(records[start : start + length]))
+                self._channels.setdefault(declared.id, declared)
+        if not indexed:
+            chunk.index = {}
+            chunk.entries = {key: np.array(pairs, INDEX_ENTRY) for key, pairs in found.items()}
 
     # --- what is there ------------------------------------------------------------------------
 
@@ -117,45 +201,166 @@ class LogFile:
         """Names of the topics."""
         return list(self._topics)
 
+    @property
+    def attachments(self) -> list[str]:
+        """Names of the attachments."""
+        return list(self._attachments)
+
+    def attachment(self, name: str) -> bytes:
+        """Content of an attachment.
+
+        Raises:
+            LogError: there is none of that name, or it is damaged.
+        """
+        if name not in self._attachments:
+            raise LogError(
+                f'{self.path} has no attachment {name!r}; {choices(self._attachments)}'
+            )
+        content = self._read(*self._attachments[name])
+        crc = int.from_bytes(content[-4:], 'little')
+        if crc and zlib.crc32(content[:-4]) != crc:
+            raise LogError(f'{self.path}: attachment {name!r} is damaged: a checksum is wrong')
+        return Attachment.read(_stream(content)).data
+
     def schema(self, topic: str) -> str:
         """ROS type of a topic."""
         return self._schemas.get(self._channels[self._number(topic)].schema_id, '')
 
-    def messages(self, topic: str) -> list[bytes]:
-        """Serialized messages of a topic, in the order of the file."""
-        return self._messages[self._number(topic)]
+    def count(self, topic: str) -> int:
+        """Number of a topic's messages."""
+        number = self._number(topic)
+        return sum(
+            chunk.index[number][1] if number in chunk.index else len(chunk.entries[number])
+            for chunk in self._chunks
+            if number in chunk.index or number in chunk.entries
+        )
 
     def times(self, topic: str) -> np.ndarray:
         """Times of a topic's messages [ns], uint64."""
-        return np.array(self._times[self._number(topic)], dtype=np.uint64)
+        number = self._number(topic)
+        found = [self._entries(chunk, number)['log_time'] for chunk in self._chunks]
+        return np.concatenate(found)
 
-    def rows(self, topic: str) -> np.ndarray:
-        """Messages of a topic whose messages have one length, shape (messages, length), uint8.
+    def messages(self, topic: str) -> list[bytes]:
+        """Serialized messages of a topic, in the order of the file.
 
         Raises:
-            LogError: their lengths differ.
+            LogError: the file is damaged.
         """
-        messages = self.messages(topic)
-        if len({len(message) for message in messages}) != 1:
-            raise LogError(f'{self.path}: messages of topic {topic!r} differ in length')
-        joined = np.frombuffer(b''.join(messages), dtype=np.uint8)
-        return joined.reshape(len(messages), -1)
+        number = self._number(topic)
+        found: list[bytes] = []
+        for place, chunk in enumerate(self._chunks):
+            offsets = self._entries(chunk, number)['offset'].tolist()
+            if offsets:
+                records = self._load(place)
+                for offset in offsets:
+                    _, length = RECORD_HEAD.unpack_from(records, offset)
+                    start = offset + RECORD_HEAD.size
+                    found.append(records[start + MESSAGE_HEAD.size : start + length])
+        return found
+
+    def rows(self, topic: str, numbers: np.ndarray | None = None) -> np.ndarray:
+        """Messages of a topic whose messages have one length, shape (messages, length), uint8.
+
+        Args:
+            topic: the topic.
+            numbers: which of its messages, rising; all where None.
+
+        Raises:
+            LogError: their lengths differ, or the file is damaged.
+        """
+        return self.gather({topic: numbers})[topic]
+
+    def gather(self, wanted: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+        """Rows of several topics, see `rows`; each chunk is read once."""
+        found: dict[str, list[np.ndarray]] = {topic: [] for topic in wanted}
+        done = dict.fromkeys(wanted, 0)
+        for place, chunk in enumerate(self._chunks):
+            for topic, numbers in wanted.items():
+                offsets = self._entries(chunk, self._number(topic))['offset']
+                first, done[topic] = done[topic], done[topic] + len(offsets)
+                if numbers is not None:
+                    begin, end = np.searchsorted(numbers, (first, done[topic]))
+                    offsets = offsets[numbers[begin:end] - first]
+                if len(offsets):
+                    found[topic].append(self._cut(self._load(place), offsets, topic))
+        for topic, parts in found.items():
+            if len({part.shape[1] for part in parts}) > 1:
+                raise self._uneven(topic)
+        nothing = np.zeros((0, 0), np.uint8)
+        return {t: np.concatenate(parts) if parts else nothing for t, parts in found.items()}
+
+    # --- reading ------------------------------------------------------------------------------
 
     def _number(self, topic: str) -> int:
         if topic not in self._topics:
             raise LogError(f'{self.path} has no topic {topic!r}; {choices(self._topics)}')
         return self._topics[topic]
 
+    def _read(self, start: int, length: int) -> bytes:
+        data = os.pread(self._file, length, start)
+        if len(data) < length:
+            raise self._damaged(EOFError('it ends too early'))
+        return data
 
-def _records(data: bytes, start: int) -> Iterator[tuple[int, bytes]]:
-    """Opcode and content of one record after the other, as far as they are complete."""
-    head, end = RECORD_HEAD, len(data)
-    while start + head.size <= end:
-        opcode, length = head.unpack_from(data, start)
-        start += head.size
-        if start + length > end:
-            return
-        yield opcode, data[start : start + length]
+    def _entries(self, chunk: _Chunk, channel: int) -> np.ndarray:
+        if channel in chunk.entries:
+            return chunk.entries[channel]
+        start, count = chunk.index.get(channel, (0, 0))
+        return np.frombuffer(self._read(start, count * INDEX_ENTRY.itemsize), INDEX_ENTRY)
+
+    def _load(self, number: int) -> bytes:
+        """Records of a chunk.
+
+        Raises:
+            LogError: they are damaged.
+        """
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        chunk = self._chunks[number]
+        try:
+            data = self._read(chunk.start, chunk.length)
+            records = DECOMPRESS[chunk.compression](data, chunk.size)
+            if chunk.crc and zlib.crc32(records) != chunk.crc:
+                raise ValueError('a checksum is wrong')
+        except LogError:
+            raise
+        except Exception as error:
+            raise self._damaged(error) from error
+        self._kept[number] = records
+        loaded = [one for one in self._kept if self._chunks[one].start >= 0]
+        if len(loaded) > KEPT_CHUNKS:
+            del self._kept[loaded[0]]
+        return records
+
+    def _cut(self, records: bytes, offsets: np.ndarray, topic: str) -> np.ndarray:
+        """Messages at offsets of a chunk, which have one length."""
+        head = RECORD_HEAD.size
+        data = np.frombuffer(records, np.uint8)
+        places = offsets.astype(np.int64)
+        sizes = data[places[:, None] + np.arange(1, head)].copy().view('<u8').ravel()
+        if (sizes != sizes[0]).any():
+            raise self._uneven(topic)
+        start, stride = int(places[0]) + head + MESSAGE_HEAD.size, head + int(sizes[0])
+        length = int(sizes[0]) - MESSAGE_HEAD.size
+        if len(places) > 1 and (np.diff(places) == stride).all():
+            # Written one after the other, they are cut out in one piece.
+            block = data[int(places[0]) : int(places[0]) + stride * len(places)]
+            return block.reshape(-1, stride)[:, stride - length :]
+        return data[places[:, None] + np.arange(start, start + length) - places[0]]
+
+    def _uneven(self, topic: str) -> LogError:
+        return LogError(f'{self.path}: messages of topic {topic!r} differ in length')
+
+
+def _records_in(data: bytes) -> Iterable[tuple[int, int, int]]:
+    """Opcode, start and length of one record of a chunk after the other."""
+    start, end = 0, len(data)
+    while start + RECORD_HEAD.size <= end:
+        opcode, length = RECORD_HEAD.unpack_from(data, start)
+        start += RECORD_HEAD.size
+        yield opcode, start, length
         start += length
 
 

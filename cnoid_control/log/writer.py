@@ -11,6 +11,8 @@ import zstandard
 from mcap.data_stream import RecordBuilder
 from mcap.opcode import Opcode
 from mcap.records import (
+    Attachment,
+    AttachmentIndex,
     Channel,
     Chunk,
     ChunkIndex,
@@ -26,8 +28,8 @@ from mcap.records import (
 )
 from mcap.writer import MCAP0_MAGIC
 
-from cnoid_control.messages.definitions import full_definition
 from cnoid_control.log.exceptions import LogError
+from cnoid_control.messages.definitions import full_definition
 
 MESSAGE_HEAD = np.dtype(
     [
@@ -68,12 +70,18 @@ class McapWriter:
     there is room for that.
     """
 
-    def __init__(self, path: Path, metadata: dict[str, dict[str, str]]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        metadata: dict[str, dict[str, str]],
+        attachments: dict[str, bytes] | None = None,
+    ) -> None:
         """Create the file.
 
         Args:
             path: the file; an old one is replaced.
             metadata: maps of texts by name, written at the beginning.
+            attachments: files by name, written behind them.
 
         Raises:
             LogError: it cannot be created.
@@ -84,6 +92,7 @@ class McapWriter:
         self._counts: dict[int, int] = {}
         self._chunks: list[ChunkIndex] = []
         self._metadata: list[MetadataIndex] = []
+        self._attachments: list[AttachmentIndex] = []
         self._compressor = zstandard.ZstdCompressor(level=1)
         self._position = 0
         try:
@@ -94,8 +103,28 @@ class McapWriter:
                 data = _record(Metadata(name=name, metadata=values))
                 self._metadata.append(MetadataIndex(offset=self._position, length=len(data), name=name))
                 self._write(data)
+            for name, content in (attachments or {}).items():
+                self._attach(name, content)
         except OSError as error:
             raise LogError(f'{path} cannot be written: {error.strerror or error}') from error
+
+    def _attach(self, name: str, content: bytes) -> None:
+        kind = 'application/octet-stream'
+        data = _record(
+            Attachment(create_time=0, log_time=0, name=name, media_type=kind, data=content)
+        )
+        self._attachments.append(
+            AttachmentIndex(
+                offset=self._position,
+                length=len(data),
+                create_time=0,
+                log_time=0,
+                data_size=len(content),
+                name=name,
+                media_type=kind,
+            )
+        )
+        self._write(data)
 
     def _write(self, data: bytes) -> None:
         try:
@@ -217,6 +246,7 @@ class McapWriter:
             (Opcode.CHANNEL, list(self._channels.values())),
             (Opcode.STATISTICS, [self._statistics()]),
             (Opcode.CHUNK_INDEX, list(self._chunks)),
+            (Opcode.ATTACHMENT_INDEX, list(self._attachments)),
             (Opcode.METADATA_INDEX, list(self._metadata)),
         ]
         data, offsets = b'', b''
@@ -240,7 +270,7 @@ class McapWriter:
 
     def _statistics(self) -> Statistics:
         return Statistics(
-            attachment_count=0,
+            attachment_count=len(self._attachments),
             channel_count=len(self._channels),
             channel_message_counts=dict(self._counts),
             chunk_count=len(self._chunks),

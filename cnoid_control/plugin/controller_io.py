@@ -122,7 +122,7 @@ class ControllerIO(ControllerConfig):
         self.device_inputs: set[str] = set()
         self.device_outputs: set[str] = set()
         self.mailboxes: dict[str, Mailbox[Any]] = {}
-        self.log_fields: dict[str, float | np.ndarray] = {}
+        self.log_fields: dict[str, str | np.ndarray] = {}
         self._shared_objects = shared_objects if shared_objects is not None else {}
 
     @property
@@ -223,10 +223,10 @@ class ControllerIO(ControllerConfig):
             )
         return found
 
-    def log(self, name: str, value: float | np.ndarray) -> None:
-        """Record a number or a vector of the controller's own in this tick's log."""
+    def log(self, name: str, value: float | np.ndarray | str) -> None:
+        """Record a number, a vector or a text of the controller's own in this tick's log."""
         # A copy: the controller may reuse its array before the tick is recorded.
-        self.log_fields[name] = np.array(value, dtype=float)
+        self.log_fields[name] = value if isinstance(value, str) else np.array(value, dtype=float)
 
     def _check_link(self, link: Link) -> None:
         if link.body is not self.body:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from cnoid_control.ros.sim.frames import WORLD
+from cnoid_control.messages.frames import WORLD
 
 # Distance from which a robot is seen as a whole [m], and height that is looked at [m].
 DISTANCE, HEIGHT = 3.0, 0.5

@@ -54,6 +54,9 @@ class TickRecorder(Protocol):
     def note_inputs(self, time: float) -> None:
         """The hardware has read the state of a tick."""
 
+    def note_event(self, topic: str, text: str) -> None:
+        """Something happened to the robot before the next tick."""
+
     def note_outputs(self) -> None:
         """The controllers have commanded."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,15 +13,20 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+import pinocchio as pin
 
 from cnoid_control.body import Body, Device, StateFlag
 from cnoid_control.body.body import BodyState
 from cnoid_control.body.channels import COMMAND_ARRAYS
+from cnoid_control.body.exceptions import ModelError
+from cnoid_control.body.formats.robot_description import robot_description, to_text
 from cnoid_control.hardware.channels import Channels, input_channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.log.device_messages import MeasurementCodec, data_messages
+from cnoid_control.log.model_files import model_attachments
 from cnoid_control.log.writer import Batch, McapWriter
 from cnoid_control.messages import layouts
+from cnoid_control.messages.frames import TF, WORLD, FrameMessage
 from cnoid_control.messages.layouts import MessageLayout, stamps, to_nanoseconds
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_to_text
@@ -45,6 +51,19 @@ def restore_state_text(body: Body, text: str) -> None:
     body.restore_state(BodyState(joints=values, **root))
 
 
+# Times per second at which the poses of all links are noted; joint states are in every tick.
+FRAME_RATE = 30.0
+
+
+def description_text(body: Body) -> str:
+    """URDF of a robot for the programs that read the log; empty where there is none."""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return to_text(robot_description(body.description, Path(folder)))
+    except ModelError:
+        return ''
+
+
 # Input columns that have topics of their own; the others go to the topic `inputs`.
 NAMED_INPUTS = ('q', 'dq', 'u', 'root_q')
 
@@ -54,8 +73,9 @@ class LogEncoder:
 
     Topics: `joint_states` (what was read), `commands` (what was sent), `controller_outputs` (what
     the controllers commanded, where the limits changed it), `root`, one topic per device, `inputs`
-    (the exact time, and what of the state is in none of these) and `outputs` (what else the
-    controllers commanded).
+    (the exact time, and what of the state is in none of these), `outputs` (what else the
+    controllers commanded), `tf` (poses of the links, at `FRAME_RATE`), `robot_description`,
+    `pushes`, and what the controllers log of their own.
     """
 
     def __init__(
@@ -80,13 +100,18 @@ class LogEncoder:
         self._outputs = outputs.columns
         self._states = layouts.joint_state(names, with_effort='u' in inputs.columns)
         self._commands = layouts.joint_state(names)
-        self._root = layouts.odometry('world', body.root_link.name)
+        self._root = layouts.odometry(WORLD, body.root_link.name)
         self._more_inputs = other_columns(inputs, NAMED_INPUTS)
         self._more_outputs = other_columns(outputs, COMMAND_ARRAYS)
         self._tick = layouts.numbers(1 + len(self._more_inputs))
         self._rest = layouts.numbers(len(self._more_outputs))
         self._sensors = [(device, MeasurementCodec(device)) for device in sensors]
         self._topics = topics
+        # Poses are computed on a body of the writer's own.
+        self._shown = body.clone()
+        self._frames = FrameMessage(self._shown)
+        self._next_frame = 0.0
+        self._description = description_text(body)
 
     def encode(self, block: LogBlock) -> list[Batch]:
         """Messages of a block."""
@@ -114,7 +139,30 @@ class LogEncoder:
         )
         batches += self._measurements(block, times)
         batches += self._single_messages(block, times)
+        batches += self._link_frames(block, times)
+        if self._description:
+            layout = MessageLayout(layouts.TEXT, {'data': self._description})
+            batches.append(_batch('robot_description', layout, times[:1], {}))
+            self._description = ''
         return batches
+
+    def _link_frames(self, block: LogBlock, times: np.ndarray) -> list[Batch]:
+        if not self._frames.frames:
+            return []
+        rows, shown = [], self._shown
+        for row in range(block.rows):
+            if block.times[row] < self._next_frame:
+                continue
+            self._next_frame = block.times[row] + (1.0 - 1e-6) / FRAME_RATE
+            shown.configuration[:7] = block.inputs[row, self._inputs['root_q']]
+            shown.set_root_axes(_axes(shown.root_q[3:]))
+            shown.q[:] = block.inputs[row, self._inputs['q']][: shown.num_joints]
+            rows.append((row, self._frames.encode(int(times[row]))))
+        if not rows:
+            return []
+        messages = np.frombuffer(b''.join(data for _, data in rows), np.uint8)
+        chosen = np.array([row for row, _ in rows])
+        return [Batch('tf', TF, times[chosen], messages.reshape(len(rows), -1))]
 
     def _joint_states(self, times: np.ndarray, stamp: np.ndarray, inputs: np.ndarray) -> Batch:
         columns = self._inputs
@@ -176,6 +224,12 @@ class LogEncoder:
         return batches
 
 
+def _axes(quaternion: np.ndarray) -> np.ndarray:
+    """Rotation matrix of a quaternion x y z w."""
+    matrix: np.ndarray = pin.Quaternion(quaternion).toRotationMatrix()
+    return matrix
+
+
 def joint_names(body: Body) -> list[str]:
     """Names of all joints in the order of the joint arrays; a hole in the ids gets a name."""
     return [joint.joint_name or f'joint_{slot}' for slot, joint in enumerate(body.all_joints)]
@@ -227,7 +281,8 @@ class LogBlock:
         commands: what controllers did to devices: row, device and state.
         contacts: row, link name and numbers of the contact points.
         fields: what controllers logged of their own: row, topic and numbers.
-        messages: what controllers took out of their mailboxes: row, topic and text.
+        messages: row, topic and text of what controllers took out of their mailboxes, of texts
+            that they logged, and of what happened to the robot.
     """
 
     times: np.ndarray
@@ -264,6 +319,7 @@ class Recorder:
         topics: dict[str, str] | None = None,
         real_time: bool = False,
         os: TextIO | None = None,
+        attachments: dict[str, bytes] | None = None,
     ) -> None:
         """Prepare a recording of a run that has not begun.
 
@@ -274,6 +330,7 @@ class Recorder:
             topics: topics of devices by name, where other than the name.
             real_time: whether the loop must not wait for the file.
             os: stream for messages.
+            attachments: files that the log holds besides the model, by name.
         """
         self.path = Path(path)
         self.error = ''
@@ -286,7 +343,10 @@ class Recorder:
             'config': config,
             'initial_state': state_to_text(body),
             'topics': json.dumps(self._topics),
+            'joints': json.dumps(joint_names(body)),
+            'root_link': body.root_link.name,
         }
+        self._attachments = attachments or {}
         self._queue: queue.Queue[LogBlock | None] = queue.Queue(QUEUE_BLOCKS)
         self._thread: threading.Thread | None = None
         self._disconnect: list[Any] = []
@@ -329,7 +389,8 @@ class Recorder:
             }
         )
         encoder = LogEncoder(body, self._inputs, self._outputs, self._sensors, self._topics)
-        writer = McapWriter(self.path, {'cnoid_control': self._metadata})
+        files = model_attachments(body) | self._attachments
+        writer = McapWriter(self.path, {'cnoid_control': self._metadata}, files)
         self._disconnect = [
             device.state_changed.connect(self._note_change) for device in body.devices
         ]
@@ -425,6 +486,10 @@ class Recorder:
             block.data.append((row, device, data))
         self._fresh.clear()
 
+    def note_event(self, topic: str, text: str) -> None:
+        """Note what happened to the robot before the next tick."""
+        self._block.messages.append((self._block.rows, topic, text))
+
     def note_outputs(self) -> None:
         """Note what the controllers have commanded."""
         block = self._block
@@ -433,7 +498,10 @@ class Recorder:
             if io.log_fields:
                 for name, value in io.log_fields.items():
                     topic = f'{io.controller_name}/{name}'
-                    block.fields.append((block.rows, topic, np.atleast_1d(value).reshape(-1)))
+                    if isinstance(value, str):
+                        block.messages.append((block.rows, topic, value))
+                    else:
+                        block.fields.append((block.rows, topic, value.reshape(-1)))
                 io.log_fields.clear()
 
     def note_sent(self) -> None:

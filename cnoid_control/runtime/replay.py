@@ -14,6 +14,7 @@ from cnoid_control.hardware.channels import Channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.replay import ReplayHardware, ReplayParameters
 from cnoid_control.log.exceptions import LogError
+from cnoid_control.log.model_files import stored_body
 from cnoid_control.log.reader import LogFile
 from cnoid_control.messages import layouts
 from cnoid_control.messages.cdr import parse_message
@@ -21,7 +22,6 @@ from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_from_text
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import RunConfig, config_from_text
-from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.loop import RunOutcome
 from cnoid_control.runtime.recorder import (
     joint_names,
@@ -29,7 +29,10 @@ from cnoid_control.runtime.recorder import (
     other_columns,
     restore_state_text,
 )
+from cnoid_control.runtime.run_files import as_recorded, changed_sources
 from cnoid_control.runtime.succession import follow_succession
+
+CUT_OFF = 'the log was cut off: the run went on after its last tick, or nothing closed the file'
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class ReplayResult:
         differing_ticks: ticks in which any output differs by a bit.
         first_difference: where it begins; None where there is none.
         outcome: how the run ended.
+        notes: what is not as it was in the run, one sentence each.
     """
 
     ticks: int
@@ -75,6 +79,7 @@ class ReplayResult:
     differing_ticks: int
     first_difference: Difference | None
     outcome: RunOutcome
+    notes: list[str]
 
     @property
     def identical(self) -> bool:
@@ -136,6 +141,9 @@ class OutputComparer:
         for mailbox, message in self._letters.get(self.ticks, ()):
             mailbox.post(message)
 
+    def note_event(self, topic: str, text: str) -> None:
+        """What happens to the robot is in its recorded states."""
+
     def note_outputs(self) -> None:
         """Compare this tick's commands by their bits."""
         assert self._channels is not None
@@ -192,27 +200,41 @@ def recorded_outputs(hardware: ReplayHardware, channels: Channels) -> np.ndarray
     return rows
 
 
-def recorded_config(path: str | Path) -> RunConfig:
+def recorded_config(log: LogFile) -> RunConfig:
     """Configuration of a recorded run.
 
     Raises:
         LogError: the log does not carry it.
     """
-    metadata = LogFile(path, metadata_only=True).metadata.get('cnoid_control', {})
+    metadata = log.metadata.get('cnoid_control', {})
     if not metadata.get('config'):
-        raise LogError(f'{path}: carries no configuration; it is not the log of a run')
+        raise LogError(f'{log.path}: carries no configuration; it is not the log of a run')
     return config_from_text(metadata['config'])
 
 
-def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
-    """Replay a recorded run.
+def replay(
+    path: str | Path, os: TextIO | None = None, recorded_controllers: bool = False
+) -> ReplayResult:
+    """Replay a recorded run on the robot that the log holds.
+
+    Args:
+        path: the log.
+        os: stream for messages; the standard error where None.
+        recorded_controllers: whether to run the controllers' files that the log holds, in place
+            of the present ones. They are code: run only what you trust.
 
     Raises:
-        LogError: the file is no log of a run.
+        LogError: the file is no log of a run, or a controller's file is gone.
         CnoidControlError: the run cannot be set up again.
     """
-    config = recorded_config(path)
-    body = make_robot(config.parameters.robot, config.folder)
+    log = LogFile(path)
+    config = recorded_config(log)
+    notes = [] if log.is_complete else [CUT_OFF]
+    if recorded_controllers:
+        config = as_recorded(log, config)
+    else:
+        notes += changed_sources(log, config)
+    body = stored_body(log)
     hardware = ReplayHardware(body, ReplayParameters(Path(path)), config.time_step)
     restore_state_text(body, hardware.log.metadata['cnoid_control']['initial_state'])
     loop = make_loop(config, hardware, os)
@@ -221,5 +243,5 @@ def replay(path: str | Path, os: TextIO | None = None) -> ReplayResult:
     loop.recorder = comparer
     outcome = loop.run()
     return ReplayResult(
-        comparer.ticks, hardware.ticks, comparer.differing, comparer.first, outcome
+        comparer.ticks, hardware.ticks, comparer.differing, comparer.first, outcome, notes
     )

@@ -271,14 +271,7 @@ def test_file_that_was_cut_off_is_read_up_to_there(tmp_path):
     log = LogFile(path)
     np.testing.assert_array_equal(log.times('a'), TIMES)
     assert log.metadata == {'run': {'who': 'test'}}
-
-
-def test_metadata_can_be_read_alone(tmp_path):
-    """Without a single message."""
-    path = tmp_path / 'x.mcap'
-    write(path, [batch('a', layouts.numbers(1), {'data': np.ones((3, 1))})])
-    log = LogFile(path, metadata_only=True)
-    assert (log.metadata, log.topics) == ({'run': {'who': 'test'}}, [])
+    assert not log.is_complete
 
 
 @pytest.mark.parametrize('compression', ['NONE', 'LZ4', 'ZSTD'])

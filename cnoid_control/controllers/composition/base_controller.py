@@ -55,6 +55,11 @@ class BaseController:
         """Whether there is nothing more to do."""
         return False
 
+    @property
+    def active_state(self) -> str:
+        """Name of the state that it is in, which logs show; empty where it has none."""
+        return ''
+
     def children(self) -> Mapping[Any, BaseController]:
         """Blocks that it is made of, by name."""
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,6 +93,8 @@ class CompositionController(SimpleController):
         self._reads_effort = any(flags & StateFlag.JOINT_EFFORT for flags in io.inputs.values())
         self._is_told = False
         self._begun = False
+        self._machines = list(_with_states(self.composition, 'state'))
+        self._states: dict[str, str] = {}
         return True
 
     def update_parameters(self, old: Any, new: Any) -> None:
@@ -161,6 +163,10 @@ class CompositionController(SimpleController):
         if not self._begun:
             self._begun = True
             self.composition.signal('enter', **inputs)
+        for name, machine in self._machines:
+            if self._states.get(name) != (state := machine.active_state):
+                self._states[name] = state
+                self.io.log(name, state)
         answer = self.composition.output_and_advance(**inputs)
         if answer and not self._is_told:
             self._tell_what_commands_nothing(answer)
@@ -185,6 +191,14 @@ class CompositionController(SimpleController):
         if self._begun:
             self.composition.signal('exit', **self.inputs())
             self._begun = False
+
+
+def _with_states(block: BaseController, name: str) -> Iterator[tuple[str, BaseController]]:
+    """Blocks of a tree that are in one of several states, each with its name in the log."""
+    if block.active_state:
+        yield name, block
+    for key, child in block.children().items():
+        yield from _with_states(child, f'{key}/{name}')
 
 
 def check_tree(root: BaseController) -> None:

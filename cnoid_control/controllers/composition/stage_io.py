@@ -85,7 +85,7 @@ class StageIO(ControllerIO):
         self.mailboxes[name] = self.outer.mailbox(full, kind, topic or f'~/{full}')
         return self.mailboxes[name]
 
-    def log(self, name: str, value: float | np.ndarray) -> None:
+    def log(self, name: str, value: float | np.ndarray | str) -> None:
         """Record a value under `stage/name`."""
         self.outer.log(f'{self.controller_name}/{name}', value)
 

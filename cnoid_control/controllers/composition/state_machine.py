@@ -85,6 +85,11 @@ class StateMachineController(BaseController):
         """Whether the last state was left."""
         return self.current == FINISHED
 
+    @property
+    def active_state(self) -> str:
+        """Name of the active state."""
+        return 'finished' if self.finished else str(self.current)
+
     def children(self) -> Mapping[Any, BaseController]:
         """The controllers of the states."""
         return self.controllers

@@ -24,6 +24,7 @@ from cnoid_control.messages.devices import (
     kind_of,
 )
 from cnoid_control.messages.exceptions import MalformedMessage
+from cnoid_control.messages.frames import frame_of
 from cnoid_control.messages.layouts import MessageBuffer
 from cnoid_control.ros.exceptions import RosError
 from cnoid_control.ros.message_types import message_class
@@ -31,12 +32,6 @@ from cnoid_control.ros.raw_dds import RawPublisher
 
 # Device commands that may wait to be taken.
 QUEUE = 10
-
-
-def frame_of(device: Device) -> str:
-    """Frame that a device's values are given in: its link where it sits at the link's origin."""
-    assert device.link is not None
-    return device.link.name if np.array_equal(device.T_local, np.eye(4)) else device.name
 
 
 class DevicePublisher(abc.ABC):

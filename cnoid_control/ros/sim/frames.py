@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-import pinocchio as pin
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from cnoid_control.body import Body
-from cnoid_control.messages.layouts import MessageBuffer, MessageLayout
+from cnoid_control.messages.frames import FrameMessage
 from cnoid_control.ros.raw_dds import RawPublisher
-from cnoid_control.ros.sim.devices import frame_of
 
-WORLD = 'world'
 AUTO = 'auto'
 
 
@@ -24,49 +18,6 @@ def frame_prefix(node: Node, given: str) -> str:
         return given
     namespace = node.get_namespace().strip('/')
     return f'{namespace}/' if namespace else ''
-
-
-class Frame(NamedTuple):
-    """A frame and the one that it is given in.
-
-    Attributes:
-        name: its name.
-        parent: name of the other one.
-        link: index of the link that it belongs to.
-        parent_link: index of the link that the parent belongs to; -1 for the world.
-        local: pose in its own link; None for that of the link.
-    """
-
-    name: str
-    parent: str
-    link: int
-    parent_link: int
-    local: np.ndarray | None = None
-
-
-def robot_frames(body: Body, prefix: str, with_links: bool) -> list[Frame]:
-    """The root in the world, and where wanted the links and the devices that are not at theirs."""
-    root = body.root_link
-    frames = []
-    if f'{prefix}{root.name}' != WORLD:
-        frames.append(Frame(f'{prefix}{root.name}', WORLD, root.index, -1))
-    if not with_links:
-        return frames
-    for link in body.links:
-        if link.parent is not None:
-            parent = f'{prefix}{link.parent.name}'
-            frames.append(Frame(f'{prefix}{link.name}', parent, link.index, link.parent.index))
-    names = {frame.name for frame in frames}
-    for device in body.devices:
-        name = f'{prefix}{frame_of(device)}'
-        # The gyroscope and the accelerometer of an IMU share a frame.
-        if device.link is not None and name not in names:
-            names.add(name)
-            index = device.link.index
-            frames.append(
-                Frame(name, f'{prefix}{device.link.name}', index, index, device.T_local.copy())
-            )
-    return frames
 
 
 class FramePublisher:
@@ -86,34 +37,10 @@ class FramePublisher:
         """
         from tf2_msgs.msg import TFMessage
 
-        self._body = body
-        self._frames = robot_frames(body, prefix, with_links)
+        self._message = FrameMessage(body, prefix, with_links)
         self._outbox = RawPublisher(node, TFMessage, '/tf', QoSProfile(depth=100))
-        transforms = [
-            {'header.frame_id': frame.parent, 'child_frame_id': frame.name}
-            for frame in self._frames
-        ]
-        layout = MessageLayout('tf2_msgs/msg/TFMessage', {'transforms': transforms})
-        self._buffer = MessageBuffer(layout, stamp='transforms.0.header.stamp')
-        places = [f'transforms.{index}' for index in range(len(self._frames))]
-        self._stamps = [self._buffer.view(f'{place}.header.stamp') for place in places]
-        self._poses = [self._buffer.view(f'{place}.transform') for place in places]
 
     def publish(self, stamp: int) -> None:
         """Publish the present poses, with their stamp [ns]."""
-        if not self._frames or not self._outbox.reader_count:
-            return
-        body = self._body
-        if len(self._frames) > 1:
-            body.calc_forward_kinematics()
-        poses = [pin.SE3(np.asarray(link.R), np.asarray(link.p)) for link in body.links]
-        for frame, target, stamped in zip(self._frames, self._poses, self._stamps, strict=True):
-            if frame.local is not None:
-                pose = pin.SE3(frame.local)
-            else:
-                pose = poses[frame.link]
-                if frame.parent_link >= 0:
-                    pose = poses[frame.parent_link].actInv(pose)
-            target[:] = pin.SE3ToXYZQUAT(pose)
-            stamped[:] = divmod(stamp, 10**9)
-        self._outbox.send(self._buffer.encode(stamp))
+        if self._message.frames and self._outbox.reader_count:
+            self._outbox.send(self._message.encode(stamp))

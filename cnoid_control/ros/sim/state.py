@@ -13,10 +13,11 @@ from sensor_msgs.msg import JointState
 from cnoid_control.body import Body
 from cnoid_control.messages import layouts
 from cnoid_control.messages.commands import JointStateEncoder
+from cnoid_control.messages.frames import WORLD
 from cnoid_control.messages.layouts import MessageBuffer, MessageLayout
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.sim.devices import DevicePublisher
-from cnoid_control.ros.sim.frames import WORLD, FramePublisher
+from cnoid_control.ros.sim.frames import FramePublisher
 
 
 class JointStatePublisher:

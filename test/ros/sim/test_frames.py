@@ -15,7 +15,8 @@ from tf2_msgs.msg import TFMessage
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.devices import Imu
 from cnoid_control.body.formats.urdf import parse_urdf
-from cnoid_control.ros.sim.frames import WORLD, FramePublisher, frame_prefix, robot_frames
+from cnoid_control.messages.frames import WORLD, robot_frames
+from cnoid_control.ros.sim.frames import FramePublisher, frame_prefix
 
 TREE = """<robot name="tree"><link name="base"/><link name="upper"/><link name="lower"/>
 <joint name="a" type="revolute"><parent link="base"/><child link="upper"/>

@@ -21,11 +21,12 @@ from cnoid_control.body.devices import (
 )
 from cnoid_control.messages.cdr import read_stamp
 from cnoid_control.messages.devices import kind_of
+from cnoid_control.messages.frames import frame_of
 from cnoid_control.ros.exceptions import RosError
 from cnoid_control.ros.message_types import message_class
 from cnoid_control.ros.raw_dds import open_subscription
 from cnoid_control.ros.robot.device_readers import message_decoder
-from cnoid_control.ros.sim.devices import frame_of, make_publisher
+from cnoid_control.ros.sim.devices import make_publisher
 
 STAMP = 12_345_000_678
 
