@@ -121,6 +121,9 @@ TEST = [
     'sshkeyboard>=2.3',
     'pandas>=2.0',
     'playwright>=1.40',
+    # The notebook in examples/ is executed.
+    'nbclient>=0.8',
+    'ipykernel>=6.0',
     *VIEWER,
     *TUNE,
     *GYM,

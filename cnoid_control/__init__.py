@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body import Body, JointPath, Link, StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.lazy import lazy_names
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController, parameter
@@ -14,6 +14,7 @@ __all__ = [
     'CnoidControlError',
     'ControllerConfig',
     'ControllerIO',
+    'JointPath',
     'Link',
     'SimpleController',
     'Simulation',

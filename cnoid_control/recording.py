@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.notebook import html_image, html_table, png_of_figure, side_by_side
 from cnoid_control.runtime.trace import TickTrace
 
 if TYPE_CHECKING:
@@ -192,14 +192,7 @@ class Recording:
 
     def _repr_html_(self) -> str:
         rows = {name: str(self[name].shape) for name in self.names}
-        return html_table(rows, repr(self))
+        return side_by_side(html_table(rows, repr(self)), html_image(self._repr_png_()))
 
-
-def html_table(rows: dict[str, Any], title: str) -> str:
-    """Small table for notebooks."""
-    cells = ''.join(
-        f'<tr><th style="text-align:left">{escape(str(key))}</th>'
-        f'<td style="text-align:left">{escape(str(value))}</td></tr>'
-        for key, value in rows.items()
-    )
-    return f'<table><caption>{escape(title)}</caption>{cells}</table>'
+    def _repr_png_(self) -> bytes | None:
+        return png_of_figure(self.plot()) if len(self) else None

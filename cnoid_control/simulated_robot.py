@@ -14,9 +14,10 @@ from cnoid_control.controllers.sensor_reading import SensorReading, unknown_sens
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import observable_devices
+from cnoid_control.notebook import draw_bodies, html_image, html_table, side_by_side
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.registry import controller_class, instance_name
-from cnoid_control.recording import Recording, html_table
+from cnoid_control.recording import Recording
 from cnoid_control.runtime.build import make_controllers, make_loop
 from cnoid_control.runtime.config import RunConfig, override, parse_config
 from cnoid_control.runtime.controller_host import ControllerHost
@@ -44,7 +45,7 @@ def load_source(
     Args:
         source: a configuration, the name or file of one, or a robot model.
         controller: in the place of the configuration's: a name, a class, an instance, or a
-            function `make(robot, ...)`.
+            function `control(robot, t, ...)` or `make(robot, ...)`.
         options: options of the controller, in addition to the configuration's.
         changes: other values of the configuration, by key ('hardware.mujoco.floor').
 
@@ -195,8 +196,8 @@ class SimulatedRobot:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has failed, or its controllers have finished."""
-        return self._is_begun and self.loop.has_ended
+        """Whether it has failed, its controllers have finished, or it was asked to stop."""
+        return self.loop.has_ended if self._is_begun else self.loop.has_no_next
 
     def begin(self) -> None:
         """Initialize and start the controllers, unless that was done.
@@ -209,15 +210,11 @@ class SimulatedRobot:
             self._is_begun = True
 
     def complete(self, duration: float, real_time: bool = False) -> RunOutcome:
-        """Do a whole run, from the start to the end, see `ControlLoop.run`.
+        """Do a whole run, to the end, see `ControlLoop.run`; the controllers are stopped then.
 
         Ticks are taken in a thread of their own: a controller that never returns ends the run.
-
-        Raises:
-            CnoidControlError: ticks were taken before.
         """
-        if self._is_begun:
-            raise CnoidControlError('the run has begun; reset() it first')
+        self._is_begun = False
         return self.loop.run(duration, real_time)
 
     def push(
@@ -370,7 +367,10 @@ class SimulatedRobot:
         return f'<SimulatedRobot {self.name!r}: {where} at {self.hardware.time:g} s>'
 
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        return side_by_side(html_image(self._repr_png_()), self.summary()._repr_html_())
+
+    def _repr_png_(self) -> bytes | None:
+        return draw_bodies([self.body])
 
 
 def _vector(name: str, values: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TextIO, TypeVar
 
 import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.recording import Recording, html_table
+from cnoid_control.notebook import (
+    draw_bodies,
+    html_image,
+    html_table,
+    picture_of,
+    side_by_side,
+)
+from cnoid_control.recording import Recording
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.world_config import is_world, load_world
 from cnoid_control.simulated_robot import RunSummary, SimulatedRobot, load_source
@@ -22,6 +32,9 @@ if TYPE_CHECKING:
     from cnoid_control.runtime.summary import RunMonitor
 
 ONE = 'robot'
+
+P = ParamSpec('P')
+T = TypeVar('T')
 
 
 def load_robot(model: str | Path) -> Body:
@@ -40,12 +53,33 @@ def load_robot(model: str | Path) -> Body:
     return body
 
 
+def _moves(
+    method: Callable[Concatenate[Simulation, P], T],
+) -> Callable[Concatenate[Simulation, P], T]:
+    """Method that only one thread may be in."""
+
+    @wraps(method)
+    def alone(self: Simulation, *args: P.args, **kwargs: P.kwargs) -> T:
+        before = self._mover
+        if not self._lock.acquire(blocking=False):
+            raise self._occupied(method.__name__, before)
+        self._mover = threading.get_ident()
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._mover = 0
+            self._lock.release()
+
+    return alone
+
+
 class Simulation:
     """A simulated world with one robot or several, that moves when it is told to.
 
     The same loop as `cnoid_control run` and the node have: watchdog, limits, safe state and
     `on_fault`, which in a simulation ends the run. It is taken in the thread that asks; a
-    controller that does not return keeps that thread.
+    controller that does not return keeps that thread. Only one thread at a time may move it; any
+    thread may call `request_stop`.
 
     With one robot, `robot`, `controller`, `recorded` and the other properties are that robot's;
     with several they are found in `robots`.
@@ -71,7 +105,8 @@ class Simulation:
             source: a configuration (RunConfig, or the name or file of one), a file that describes
                 several robots, or a robot model.
             controller: in the place of the configuration's: a name, a class derived from
-                SimpleController or BaseController, an instance of one, or a function
+                SimpleController or BaseController, an instance of one, a function
+                `control(robot, t, ...)` that is called once per tick, or a function
                 `make(robot, ...)` that returns an instance.
             options: options of the controller, in addition to the configuration's.
             changes: other values of the configuration, by key: {'hardware.mujoco.floor': False}.
@@ -85,6 +120,9 @@ class Simulation:
         Raises:
             CnoidControlError: a configuration, a model or a controller is wrong.
         """
+        self._lock = threading.Lock()
+        # Identity of the thread that moves it; 0 for none.
+        self._mover = 0
         if (source is None) == (robots is None):
             raise CnoidControlError('a Simulation is made of a source, or of `robots`')
         if isinstance(source, (str, Path)) and is_world(source):
@@ -104,6 +142,8 @@ class Simulation:
             self.robots = make_robots(robots or {}, changes or {}, os, record)
         self._first = next(iter(self.robots.values()))
         self._is_closed = False
+        # Who forgets to close it has its controllers stopped in the end all the same.
+        weakref.finalize(self, _close, list(self.robots.values()))
 
     # --- one robot ----------------------------------------------------------------------------
 
@@ -121,15 +161,18 @@ class Simulation:
     @property
     def controller(self) -> Any:
         """The main controller, initialized; what a function has made, where one makes it."""
+        self._demand_own('controller')
         return self._only.controller
 
     @property
     def recorded(self) -> Recording:
         """What has happened so far, as arrays: `recorded.time`, `recorded.q`, ..."""
+        self._demand_own('recorded')
         return self._only.recorded
 
     def sensor(self, key: str | int) -> SensorReading:
         """Sensor by name or number, see `SimulatedRobot.sensor`."""
+        self._demand_own('sensor')
         return self._only.sensor(key)
 
     @property
@@ -152,21 +195,24 @@ class Simulation:
         """Statistics so far."""
         return self._only.monitor
 
+    @_moves
     def complete(self, duration: float, real_time: bool = False) -> RunSummary:
-        """Do a whole run, from the start to the end, as `cnoid_control run` does.
+        """Do a whole run and stop the controllers, as `cnoid_control run` does.
 
         Ticks are taken in a thread of their own: a controller that never returns ends the run,
-        and so does `loop.request_stop()` from another thread.
+        and so does `request_stop()` from another thread. What is run afterwards goes on from
+        there, with controllers that begin anew where the robot is.
 
         Args:
             duration: simulated time [s]; may be infinite.
             real_time: wait so that ticks come at the pace of the wall clock.
 
         Raises:
-            CnoidControlError: ticks were taken before, or there are several robots.
+            CnoidControlError: the run has ended before, or there are several robots.
         """
-        self._only.complete(duration, real_time)
-        self._is_closed = True
+        only = self._only
+        self._demand_going()
+        only.complete(duration, real_time)
         return self.summary()
 
     def push(
@@ -177,6 +223,7 @@ class Simulation:
         point: Sequence[float] | np.ndarray | None = None,
     ) -> None:
         """Push a link from the next tick on, see `SimulatedRobot.push`."""
+        self._demand_own('push')
         self._only.push(link, force, duration, point)
 
     # --- all robots ---------------------------------------------------------------------------
@@ -196,6 +243,7 @@ class Simulation:
         """Whether no more ticks can be taken: a robot has failed, or its controllers finished."""
         return any(robot.has_ended for robot in self.robots.values())
 
+    @_moves
     def step(self) -> bool:
         """One tick: read, watchdog, control, safe state, limits, write.
 
@@ -205,12 +253,16 @@ class Simulation:
         Raises:
             CnoidControlError: the run has ended before, or the simulation diverged.
         """
-        self._begin()
         self._demand_going()
+        return self._step()
+
+    def _step(self) -> bool:
+        self._begin()
         for robot in self.robots.values():
             robot.loop.step()
         return not self.has_ended
 
+    @_moves
     def run(self, duration: float, real_time: bool = False) -> RunSummary:
         """Take ticks for a time; again, it goes on from there.
 
@@ -226,8 +278,8 @@ class Simulation:
         """
         if not 0.0 <= duration < np.inf:
             raise CnoidControlError(f'duration is {duration!r}; a finite time was expected')
-        self._begin()
         self._demand_going()
+        self._begin()
         if len(self.robots) == 1:
             self._first.loop.advance(duration, real_time)
         else:
@@ -242,6 +294,7 @@ class Simulation:
         for robot in self.robots.values():
             robot.loop.request_stop()
 
+    @_moves
     def swap(
         self,
         controller: Any,
@@ -266,13 +319,14 @@ class Simulation:
         if not 0.0 <= blend_time < np.inf:
             raise CnoidControlError(f'blend_time is {blend_time!r}; a finite time was expected')
         member = self.robots[robot] if robot else self._only
-        self._begin()
         self._demand_going()
+        self._begin()
         before, maker = member.config, member.maker
         transition = member.prepare_swap(controller, options, blend_time)
-        self.step()
+        self._step()
         member.confirm_swap(transition, before, maker)
 
+    @_moves
     def reset(self) -> None:
         """Go back to the start: same state, fresh controllers, empty records.
 
@@ -289,6 +343,7 @@ class Simulation:
 
     def summary(self) -> RunSummary:
         """What has happened so far, as `cnoid_control run --json` prints it."""
+        self._demand_own('summary')
         if len(self.robots) == 1:
             return self._first.summary()
         parts = {name: robot.summary() for name, robot in self.robots.items()}
@@ -307,15 +362,13 @@ class Simulation:
 
     def picture(self) -> np.ndarray:
         """Picture of the robots as they stand now, RGB, uint8, shape (height, width, 3)."""
-        from cnoid_control.hardware.mujoco.picture import draw
+        return picture_of([robot.body for robot in self.robots.values()])
 
-        return draw([robot.body for robot in self.robots.values()])
-
+    @_moves
     def close(self) -> None:
         """Stop the controllers; the records stay, and only `reset` begins anew."""
         self._is_closed = True
-        for robot in self.robots.values():
-            robot.close()
+        _close(self.robots.values())
 
     def __enter__(self) -> Simulation:
         return self
@@ -323,13 +376,31 @@ class Simulation:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def _demand_own(self, name: str) -> None:
+        """Refuse what must not be asked while another thread moves the simulation."""
+        mover = self._mover
+        if mover not in (0, threading.get_ident()):
+            raise self._occupied(name, mover)
+
+    @staticmethod
+    def _occupied(name: str, mover: int) -> CnoidControlError:
+        if mover == threading.get_ident():
+            return CnoidControlError(
+                f'{name} was called from within a tick: a controller cannot move the simulation '
+                'that calls it'
+            )
+        return CnoidControlError(
+            f'{name} was called while another thread moves this simulation: use it in one '
+            'thread, or make a Simulation for each; request_stop() may be called from any'
+        )
+
     def _begin(self) -> None:
-        if self._is_closed:
-            raise CnoidControlError('the simulation is closed; reset() begins it anew')
         for robot in self.robots.values():
             robot.begin()
 
     def _demand_going(self) -> None:
+        if self._is_closed:
+            raise CnoidControlError('the simulation is closed; reset() begins it anew')
         for robot in self.robots.values():
             if robot.has_ended:
                 outcome = robot.loop.outcome()
@@ -344,7 +415,16 @@ class Simulation:
         if len(self.robots) == 1:
             return self._first._repr_html_()
         rows = {name: repr(robot) for name, robot in self.robots.items()}
-        return html_table(rows, f'{len(rows)} robots at {self.time:g} s')
+        table = html_table(rows, f'{len(rows)} robots at {self.time:g} s')
+        return side_by_side(html_image(self._repr_png_()), table)
+
+    def _repr_png_(self) -> bytes | None:
+        return draw_bodies([robot.body for robot in self.robots.values()])
+
+
+def _close(robots: Iterable[SimulatedRobot]) -> None:
+    for robot in robots:
+        robot.close()
 
 
 def run(
@@ -362,7 +442,8 @@ def run(
         **arguments: further arguments of `Simulation`.
 
     Returns:
-        The simulation, closed: `recorded` and `summary()` say what has happened.
+        The simulation, its controllers stopped: `recorded` and `summary()` say what has happened.
+        `.run(1.0)` goes on from there.
 
     Raises:
         CnoidControlError: the simulation cannot be built, or has no duration.
@@ -374,9 +455,9 @@ def run(
         raise CnoidControlError('duration: the configuration has none; say how long')
     if not 0.0 < duration < np.inf:
         raise CnoidControlError(f'duration is {duration!r}; a finite time above 0 s was expected')
-    with simulation:
-        if len(simulation.robots) == 1:
-            simulation.complete(duration)
-        else:
+    if len(simulation.robots) == 1:
+        simulation.complete(duration)
+    else:
+        with simulation:
             simulation.run(duration)
     return simulation

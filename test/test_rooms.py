@@ -19,7 +19,7 @@ ROOMS = sorted(
     '.'.join(path.parent.relative_to(ROOT).parts) for path in PACKAGE.rglob('__init__.py')
 )
 # The Python API stands beside the rooms, in modules of its own.
-API = {'simulation', 'simulated_robot', 'shared_world', 'recording'}
+API = {'simulation', 'simulated_robot', 'shared_world', 'recording', 'notebook'}
 SHARED = {'exceptions', 'interpolation', 'lazy', 'parameters', 'share', 'strict_yaml'}
 # Functions that make controllers are run by blocks, which are controllers themselves: the
 # registry asks for that family where one is named, and only then.

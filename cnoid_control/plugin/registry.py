@@ -109,7 +109,7 @@ def find_controller(name: str, base: Path | None = None) -> type[SimpleControlle
 
     Args:
         name: an entry point's name, `package.module:Class` or `path/to/file.py:Class`; a function
-            `make(robot, ...)` may stand in the place of the class, see `controller_class`.
+            may stand in the place of the class, see `controller_class`.
         base: folder that relative file paths start from; the working folder where None.
 
     Raises:
@@ -123,8 +123,9 @@ def controller_class(name: str, found: Any) -> type[SimpleController]:
 
     Args:
         name: the name, for messages.
-        found: a class derived from SimpleController or BaseController, or a function
-            `make(robot, ...)` that returns an instance of one.
+        found: a class derived from SimpleController or BaseController, a function
+            `make(robot, ...)` that returns an instance of one, or a function
+            `control(robot, t, ...)` that is called once per tick.
 
     Raises:
         ControllerLoadError: it is something else, or its arguments cannot be options.

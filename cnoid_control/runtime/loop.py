@@ -566,15 +566,24 @@ class ControlLoop:
         """Open, take ticks until the time is over, nobody has more to do or a stop, and close.
 
         All of that is done in a thread of its own, while this one waits: a controller that never
-        returns ends the run, and an interrupt is served at once.
+        returns ends the run, and an interrupt is served at once. Again, it goes on from there: the
+        controllers begin anew where the robot is. A run that failed or is finished stays so.
 
         Args:
-            duration: the robot's time to run for [s].
+            duration: the robot's time to run for, from now [s].
             real_time: wait so that ticks come at the pace of the wall clock; of no effect on a
                 robot that sets the pace itself.
+
+        Raises:
+            CnoidControlError: it would go on, and has a log, which ended with the first run.
         """
+        if self.tick and self.has_no_next:
+            return self.outcome()
+        if self.tick and self.recorder is not None and not self._is_open:
+            raise CnoidControlError('the log ended with the run: set another recorder, or none')
         paced = real_time and self.hardware.is_simulated
-        thread = LoopThread(self, partial(self._run, duration, paced))
+        until = self.tick * self.hardware.time_step + duration
+        thread = LoopThread(self, partial(self._run, until, paced))
         thread.start(paced)
         try:
             thread.join()
@@ -609,7 +618,12 @@ class ControlLoop:
     @property
     def has_ended(self) -> bool:
         """Whether no more ticks can be taken: it failed, is finished or was asked to stop."""
-        ended = self.exhausted or self.finished or self._is_closed or self._stop_requested
+        return self.has_no_next or self._is_closed
+
+    @property
+    def has_no_next(self) -> bool:
+        """Whether the run has come to an end that no other run follows."""
+        ended = self.exhausted or self.finished or self._stop_requested
         return ended or self._is_held_for_good or self._error is not None
 
     @property
@@ -633,12 +647,12 @@ class ControlLoop:
         self._began = time.perf_counter()
         self._is_open = True
 
-    def _run(self, duration: float, paced: bool) -> None:
+    def _run(self, until: float, paced: bool) -> None:
         """Do a run, or the rest of one that another thread has lost."""
         try:
             if not self._is_open:
                 self.begin(paced)
-            self._take_ticks(duration, paced)
+            self._take_ticks(until, paced)
         except Diverged as error:
             self._error = error.driven_by(self._gains_of(error.joint))
         except CnoidControlError as error:
@@ -661,9 +675,9 @@ class ControlLoop:
                 found[managed.name] = dict(managed.controller.gains_of(joint))
         return found
 
-    def _take_ticks(self, duration: float, paced: bool) -> None:
+    def _take_ticks(self, until: float, paced: bool) -> None:
         period = self.hardware.time_step
-        last = math.inf if math.isinf(duration) else round(duration / period)
+        last = math.inf if math.isinf(until) else round(until / period)
         if self._is_held_for_good and not self._tick_is_read:
             # A controller was left behind between two ticks.
             return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -491,3 +493,123 @@ def test_a_simulation_that_was_closed_does_not_begin_again_by_itself(folder: Pat
     sim.reset()
     assert sim.run(0.01)['ticks'] == 10
     sim.close()
+
+
+def test_a_run_that_was_done_goes_on(folder: Path) -> None:
+    """In time and in records; the controllers begin anew where the robot is."""
+    controller = Torque()
+    controller.torque = 1.0
+    done = run(folder / 'arm.yaml', controller, 0.1)
+    assert controller.calls.count('stop') == 1
+    speed = done.recorded.dq[-1, 0]
+    assert done.run(0.1)['ticks'] == 40
+    assert controller.calls.count('initialize') == 2
+    assert len(done.recorded) == 40
+    assert np.allclose(np.diff(done.recorded.time), 0.005)
+    assert done.recorded.dq[-1, 0] == pytest.approx(2.0 * speed, rel=0.1)
+    done.complete(0.05)
+    assert done.summary()['ticks'] == 50
+    done.reset()
+    assert done.run(0.05)['ticks'] == 10
+
+
+def test_a_loop_runs_again_but_not_into_a_log_that_has_ended(folder: Path) -> None:
+    """The time counts from where it is."""
+    from cnoid_control.runtime.recorder import Recorder
+
+    simulation = Simulation(folder / 'arm.yaml')
+    assert [simulation.loop.run(0.1).ticks for _ in range(3)] == [20, 40, 60]
+    simulation = Simulation(folder / 'arm.yaml')
+    config = simulation.config
+    simulation.loop.recorder = Recorder(folder / 'a.mcap', simulation.robot, config.to_text(), {})
+    simulation.loop.run(0.1)
+    size = (folder / 'a.mcap').stat().st_size
+    with pytest.raises(CnoidControlError, match='the log ended with the run'):
+        simulation.loop.run(0.1)
+    assert (folder / 'a.mcap').stat().st_size == size
+
+
+def test_a_run_that_failed_does_not_go_on(folder: Path) -> None:
+    """And its controllers are not called again."""
+    controller = Failing()
+    done = run(folder / 'arm.yaml', controller, 0.1)
+    calls = list(controller.calls)
+    with pytest.raises(CnoidControlError, match=r'the run has ended: .*no more'):
+        done.run(0.1)
+    assert done.loop.run(0.1).exit == 'failed'
+    assert controller.calls == calls
+
+
+def test_two_threads_are_told_apart(folder: Path) -> None:
+    """Whatever the second one asks is refused by name; the first one's run is not disturbed."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def wait(robot: Any, t: float) -> None:
+        robot.u[:] = 0.0
+        inside.set()
+        assert leave.wait(30.0)
+
+    simulation = Simulation(folder / 'arm.yaml', wait)
+    result: list[Any] = []
+    thread = threading.Thread(target=lambda: result.append(simulation.run(0.1)))
+    thread.start()
+    assert inside.wait(30.0)
+    try:
+        for name, ask in {
+            'step': simulation.step,
+            'run': lambda: simulation.run(0.1),
+            'complete': lambda: simulation.complete(0.1),
+            'reset': simulation.reset,
+            'swap': lambda: simulation.swap('pd'),
+            'close': simulation.close,
+            'summary': simulation.summary,
+            'push': lambda: simulation.push('upper', [1.0, 0.0, 0.0], 0.1),
+            'recorded': lambda: simulation.recorded,
+            'controller': lambda: simulation.controller,
+            'sensor': lambda: simulation.sensor('q'),
+        }.items():
+            with pytest.raises(CnoidControlError, match=f'{name} was called while another thread'):
+                ask()
+    finally:
+        leave.set()
+        thread.join()
+    assert result[0]['ticks'] == 20
+    assert result[0]['exit'] == 'completed'
+    assert simulation.run(0.1)['ticks'] == 40
+
+
+def test_a_controller_cannot_move_what_calls_it(folder: Path) -> None:
+    """It fails by name."""
+    simulation = Simulation(folder / 'arm.yaml', lambda robot, t: simulation.step())
+    assert 'called from within a tick' in simulation.run(0.1)['reason']
+
+
+def test_controllers_are_stopped_with_a_simulation_that_nobody_closed(folder: Path) -> None:
+    """When it is gone."""
+    controller = Torque()
+    simulation = Simulation(folder / 'arm.yaml', controller)
+    simulation.run(0.1)
+    del simulation
+    gc.collect()
+    assert controller.calls[-1] == 'stop'
+
+
+def test_everything_shows_itself_in_a_notebook(folder: Path) -> None:
+    """As a table with a picture or a plot, of the present posture."""
+    robot = load_robot(folder / 'arm.urdf')
+    before = robot._repr_png_()
+    robot.q[:] = 1.0
+    assert before.startswith(b'\x89PNG')
+    assert robot._repr_png_() != before
+    html = robot._repr_html_()
+    assert 'shoulder' in html
+    assert 'fixed base' in html
+    assert '200' in html
+    with Simulation(folder / 'arm.yaml') as simulation:
+        assert simulation.recorded._repr_png_() is None
+        simulation.run(0.1)
+    for shown in (simulation, simulation.robots['robot'], simulation.recorded):
+        assert shown._repr_png_().startswith(b'\x89PNG')
+        assert 'data:image/png;base64,' in shown._repr_html_()
+    assert 'completed' in simulation.summary()._repr_html_()
+    assert simulation.picture().shape == (600, 800, 3)

@@ -10,6 +10,10 @@ from cnoid_control.controllers.composition.controller import (
     ComposedParameters,
     CompositionController,
 )
+from cnoid_control.controllers.composition.function_controller import (
+    function_controller,
+    is_control_function,
+)
 from cnoid_control.controllers.composition.maker import Maker
 from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController
@@ -113,18 +117,21 @@ def made_controller(name: str, found: Any) -> type[SimpleController]:
 
     Args:
         name: how it was named, for messages.
-        found: a function `make(robot, ...)` or a class derived from BaseController.
+        found: a function `control(robot, t, ...)` that is called once per tick, a function
+            `make(robot, ...)`, or a class derived from BaseController.
 
     Raises:
         ControllerLoadError: it makes no controllers, or its arguments cannot be options.
     """
+    if is_control_function(found):
+        return function_controller(name, found)
     maker = Maker(name, found)
     own = [field for field in maker.fields if field[0] not in DRIVE_OPTIONS]
     schema = dataclasses.make_dataclass(
         'Parameters', own, bases=(ComposedParameters,), kw_only=True
     )
     return type(
-        found.__name__,
+        getattr(found, '__name__', type(found).__name__),
         (MadeController,),
         {'maker': maker, 'Parameters': schema, '__doc__': found.__doc__},
     )

@@ -79,7 +79,7 @@ class Maker:
             if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
                 raise ControllerLoadError(
                     f'{self.name!r} is a function without arguments; it must take the robot: '
-                    'make(robot, ...)'
+                    'control(robot, t) or make(robot, ...)'
                 )
             if parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
                 parameters = parameters[1:]
@@ -145,7 +145,7 @@ class Maker:
         if not isinstance(made, (BaseController, SimpleController)):
             raise ControllerLoadError(
                 f'{self.name!r} returned {made!r}; it must return a BaseController or a '
-                'SimpleController'
+                'SimpleController, or be a function of robot and time: control(robot, t)'
             )
         return made
 

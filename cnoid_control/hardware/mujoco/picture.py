@@ -125,12 +125,15 @@ class View:
         return local @ self.axes
 
 
-def draw(bodies: Sequence[Body], view: View | None = None) -> np.ndarray:
+def draw(
+    bodies: Sequence[Body], view: View | None = None, size: tuple[int, int] = (600, 800)
+) -> np.ndarray:
     """Draw the visible shapes of robots, and the floor z = 0 with their shadows.
 
     Args:
         bodies: robots, with forward kinematics done.
         view: where from; without one, a view from the front left that shows them all.
+        size: height and width of the picture [pixel], where there is no view.
 
     Returns:
         Red, green and blue of each pixel, uint8, shape (h, w, 3).
@@ -139,7 +142,7 @@ def draw(bodies: Sequence[Body], view: View | None = None) -> np.ndarray:
         HardwareError: MuJoCo refuses a shape.
     """
     scene = _Scene(bodies)
-    view = view or View.framing(scene.corners())
+    view = view or View.framing(scene.corners(), size=size)
     eye = np.array(view.position)
     colors = scene.colors(eye, view.directions((0.5, 0.5)))
     # One ray per pixel is enough but at edges.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes.util
 import importlib
 import logging
@@ -225,6 +226,8 @@ class GlRenderer:
             self._scene.flags[effect] = False
         self._option = mujoco.MjvOption()
         self._option.sitegroup[:] = 0
+        # The graphics library ends with the program: what is open then is closed before it.
+        atexit.register(self.close)
 
     def render(
         self,
@@ -271,6 +274,7 @@ class GlRenderer:
 
     def close(self) -> None:
         """Free the graphics context, where this thread can."""
+        atexit.unregister(self.close)
         try:
             self._gl.make_current()
         except Exception:

@@ -192,7 +192,7 @@ def test_gains_change_while_it_runs_and_arguments_do_not(folder: Path) -> None:
 @pytest.mark.parametrize(
     ('name', 'words'),
     [
-        ('without', r'without arguments; it must take the robot: make\(robot, ...\)'),
+        ('without', r'without arguments; it must take the robot: control\(robot, t\) or make\('),
         ('only_by_place', "argument 'goal' is positional only"),
         ('robots', 'neither a controller class nor a function'),
         ('Path', 'not a class derived from SimpleController or BaseController'),
