@@ -1,0 +1,57 @@
+"""Collection of the tests where launch_testing is installed, as on every ROS machine."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+# What launch_testing's plug-in does with every file, for where it is not installed.
+LAUNCH_TESTING = """
+import pytest
+from _pytest.pathlib import import_path
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    version = tuple(map(int, pytest.__version__.split('.')[:2]))
+    more = {'consider_namespace_packages': False} if version >= (8, 1) else {}
+    import_path(module_path, root=None, **more)
+    return pytest.Module.from_parent(parent, path=module_path)
+"""
+SKIPPED = "import pytest\npytest.importorskip('not_installed_here')\n"
+TEST = 'def test_{}():\n    pass\n'
+
+
+@pytest.mark.parametrize('guarded', [True, False])
+def test_one_file_does_not_empty_its_folder(tmp_path, root, guarded):
+    """A file that is skipped as a whole, and two of one name, leave the others alone."""
+    for folder in ('first', 'second'):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / 'test_same.py').write_text(TEST.format(folder))
+    (tmp_path / 'first' / 'test_skipped.py').write_text(SKIPPED + TEST.format('skipped'))
+    (tmp_path / 'first' / 'test_other.py').write_text(TEST.format('other'))
+    words = ['-p', 'collection'] if guarded else []
+    if importlib.util.find_spec('launch_testing') is None:
+        (tmp_path / 'imports_all.py').write_text(LAUNCH_TESTING)
+        words += ['-p', 'imports_all']
+    path = os.pathsep.join((str(tmp_path), str(root / 'test' / 'support')))
+    given = os.environ.get('PYTHONPATH')
+    result = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-q', '--import-mode=importlib', *words, str(tmp_path)],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': f'{path}{os.pathsep}{given}' if given else path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    # Without the guard the same files fail: the test would see it if it did nothing.
+    assert (result.returncode == 0) is guarded, result.stdout + result.stderr
+    assert ('3 passed, 1 skipped' in result.stdout) is guarded, result.stdout
+
+
+def test_no_two_test_files_have_one_name(root):
+    """So that they can be told apart in a report, and imported by name."""
+    names = Counter(path.name for path in (root / 'test').rglob('*.py') if path.stem != 'conftest')
+    assert [name for name, count in names.items() if count > 1] == []
