@@ -139,6 +139,9 @@ def _seen_rows(report: Report) -> list[tuple[str, str]]:
         rate = f'{manager.update_rate:g} Hz' if manager.update_rate else 'rate unknown'
         clock = ', by /clock' if manager.use_sim_time else ''
         rows.append((manager.name, manager.problem or f'{rate}{clock}'))
+        for part in manager.components:
+            often = f', {part.rate} Hz' if part.rate else ''
+            rows.append((f'  {part.name}', f'{part.state}, {part.plugin}{often}'))
         for one in manager.controllers:
             joints = f', {one.interface} of {len(one.joints)} joints' if one.kind else ''
             rows.append((f'  {one.name}', f'{one.state}, {one.type}{joints}'))

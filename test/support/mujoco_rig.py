@@ -88,7 +88,7 @@ class Rig:
             served.destroy_node()
         return failure
 
-    def call(self, kind, name, **fields):
+    def call(self, kind, name, /, **fields):
         """Call a service and return its answer."""
         client = self.node.create_client(kind, name)
         assert self.spin_until(client.service_is_ready)

@@ -152,12 +152,23 @@ def _hardware(survey: Survey, plan: Plan, wanted: Wanted | None) -> Iterator[Fin
     manager = plan.manager
     if manager is None:
         return
-    missing = [name for name, there in manager.command_interfaces.items() if not there]
+    missing = {name for name, there in manager.command_interfaces.items() if not there}
+    for component in manager.components:
+        if component.state != 'active':
+            missing -= set(component.commands)
+            lost = 'its joints take no commands' if component.commands else 'it measures nothing'
+            yield Finding(
+                ERROR if component.commands else WARNING,
+                manager.name,
+                f'hardware component {component.name!r} ({component.plugin}) is '
+                f'{component.state}: {lost}',
+                f'ros2 control set_hardware_component_state {component.name} active',
+            )
     if missing:
         yield Finding(
             ERROR,
             manager.name,
-            f'command interfaces are not available: {_few(missing)}',
+            f'command interfaces are not available: {_few(sorted(missing))}',
             'activate the hardware component: ros2 control set_hardware_component_state NAME '
             'active',
         )

@@ -28,6 +28,7 @@ from cnoid_control.messages.layouts import JOINT_FIELDS
 from cnoid_control.ros.check.computer import look_at_computer
 from cnoid_control.ros.check.meter import CLOCK, TopicMeter
 from cnoid_control.ros.check.survey import (
+    Component,
     Controller,
     Description,
     Endpoint,
@@ -226,7 +227,26 @@ class Look:
             one.name: bool(one.is_available) for one in answer.command_interfaces
         }
         manager.state_interfaces = [one.name for one in answer.state_interfaces]
+        manager.components = self._components(name)
         return manager
+
+    def _components(self, manager: str) -> list[Component]:
+        try:
+            from controller_manager_msgs.srv import ListHardwareComponents
+
+            listed = self._call(ListHardwareComponents, f'{manager}/list_hardware_components')
+        except (ServiceUnavailable, ImportError):
+            return []
+        return [
+            Component(
+                one.name,
+                one.plugin_name,
+                one.state.label,
+                getattr(one, 'rw_rate', 0),
+                [interface.name for interface in one.command_interfaces],
+            )
+            for one in listed.component
+        ]
 
     def _call(self, kind: Any, name: str) -> Any:
         return self._supervision.call(kind, name, kind.Request(), ANSWER_TIMEOUT)

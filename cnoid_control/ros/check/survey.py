@@ -127,6 +127,25 @@ class Controller:
 
 
 @dataclass
+class Component:
+    """A hardware component of a controller_manager.
+
+    Attributes:
+        name: its name.
+        plugin: its plug-in.
+        state: its life-cycle state.
+        rate: how often it is read and written [Hz]; 0 where it is not told.
+        commands: its command interfaces, as 'joint/interface'.
+    """
+
+    name: str
+    plugin: str
+    state: str
+    rate: int = 0
+    commands: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Manager:
     """A controller_manager.
 
@@ -135,6 +154,7 @@ class Manager:
         update_rate: its rate as configured [Hz]; 0 where it did not say.
         use_sim_time: whether it goes by /clock.
         controllers: what it has loaded.
+        components: its hardware components; none where it does not tell them.
         command_interfaces: its command interfaces: whether each is available.
         state_interfaces: its state interfaces.
         problem: why it did not answer; empty where it did.
@@ -144,6 +164,7 @@ class Manager:
     update_rate: float = 0.0
     use_sim_time: bool = False
     controllers: list[Controller] = field(default_factory=list)
+    components: list[Component] = field(default_factory=list)
     command_interfaces: dict[str, bool] = field(default_factory=dict)
     state_interfaces: list[str] = field(default_factory=list)
     problem: str = ''

@@ -16,7 +16,7 @@ from cnoid_control.ros.robot.parameters import (
     command_options,
 )
 from cnoid_control.ros.sim.controllers import (
-    BEST_EFFORT,
+    STRICT,
     SimulatedController,
     SimulatedControllers,
     forward_controller,
@@ -82,7 +82,7 @@ def make_controllers(
     devices: dict[str, Served],
     active: Iterable[str] = (),
     interfaces: Mapping[str, Sequence[str]] | None = None,
-    default_strictness: int = BEST_EFFORT,
+    default_strictness: int = STRICT,
 ) -> SimulatedControllers:
     """Controllers that ros2_control would have loaded for this configuration.
 

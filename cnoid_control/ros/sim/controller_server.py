@@ -18,6 +18,8 @@ from cnoid_control.ros.sim.controllers import (
 )
 
 MANAGER = 'controller_manager'
+# What stands where a manager names the plug-in of a hardware component.
+PLUGIN = 'cnoid_control/mujoco'
 # Longest wait for the simulation's thread to take a switch over [s].
 SWITCH_TIMEOUT = 5.0
 
@@ -42,6 +44,7 @@ class ControllerServer:
         call: Callable[[Callable[[], Any]], Future[Any]],
         activated: Callable[[Sequence[str]], None],
         rate: float,
+        robot: str,
     ) -> None:
         """Advertise everything.
 
@@ -51,31 +54,40 @@ class ControllerServer:
             call: runs a function in the simulation's thread.
             activated: told, in that thread, the names of the controllers that were activated.
             rate: rate of the controllers [Hz].
+            robot: name of the robot, which is the one hardware component.
 
         Raises:
             ImportError: controller_manager_msgs is not installed.
         """
+        from controller_manager_msgs import srv
         from controller_manager_msgs.msg import ControllerManagerActivity
-        from controller_manager_msgs.srv import (
-            ListControllers,
-            ListHardwareInterfaces,
-            SwitchController,
-        )
 
         self._controllers = controllers
         self._call = call
         self._activated = activated
+        self._rate, self._robot = round(rate), robot
         self._manager = companion_node(node, MANAGER)
-        self._manager.declare_parameter('update_rate', round(rate))
+        self._manager.declare_parameter('update_rate', self._rate)
         self.nodes = [self._manager]
         self._activity = self._manager.create_publisher(
             ControllerManagerActivity, '~/activity', LATCHED
         )
-        self._manager.create_service(ListControllers, '~/list_controllers', self._list)
-        self._manager.create_service(SwitchController, '~/switch_controller', self._switch)
-        self._manager.create_service(
-            ListHardwareInterfaces, '~/list_hardware_interfaces', self._list_interfaces
-        )
+        services = {
+            'list_controllers': (srv.ListControllers, self._list),
+            'list_hardware_interfaces': (srv.ListHardwareInterfaces, self._list_interfaces),
+            'switch_controller': (srv.SwitchController, self._switch),
+            'configure_controller': (srv.ConfigureController, self._configure),
+        }
+        # Older managers have no such services, and older messages no such types.
+        if hasattr(srv, 'CleanupController'):
+            services['cleanup_controller'] = (srv.CleanupController, self._clean_up)
+        if hasattr(srv, 'ListHardwareComponents'):
+            services['list_hardware_components'] = (
+                srv.ListHardwareComponents,
+                self._list_components,
+            )
+        for name, (kind, answer) in services.items():
+            self._manager.create_service(kind, f'~/{name}', answer)
         self.publish_activity()
 
     def publish_activity(self) -> None:
@@ -86,8 +98,11 @@ class ControllerServer:
         message.header.stamp = self._manager.get_clock().now().to_msg()
         for controller in self._controllers:
             message.controllers.append(
-                NamedLifecycleState(name=controller.name, state=_state(controller))
+                NamedLifecycleState(name=controller.name, state=_state(controller.state))
             )
+        message.hardware_components.append(
+            NamedLifecycleState(name=self._robot, state=_state('active'))
+        )
         self._activity.publish(message)
 
     def _list(self, request: Any, response: Any) -> Any:
@@ -108,6 +123,7 @@ class ControllerServer:
         return response
 
     def _list_interfaces(self, request: Any, response: Any) -> Any:
+        """Answer with the interfaces, as fields of a response or of a hardware component."""
         from controller_manager_msgs.msg import HardwareInterface
 
         claimed = {
@@ -128,6 +144,46 @@ class ControllerServer:
         ]
         return response
 
+    def _list_components(self, request: Any, response: Any) -> Any:
+        from controller_manager_msgs.msg import HardwareComponentState
+
+        component = HardwareComponentState(
+            name=self._robot,
+            type='system',
+            rw_rate=self._rate,
+            plugin_name=PLUGIN,
+            state=_state('active'),
+        )
+        self._list_interfaces(request, component)
+        response.component = [component]
+        return response
+
+    def _configure(self, request: Any, response: Any) -> Any:
+        return self._change(request.name, 'configured', self._controllers.configure, response)
+
+    def _clean_up(self, request: Any, response: Any) -> Any:
+        return self._change(request.name, 'cleaned up', self._controllers.clean_up, response)
+
+    def _change(
+        self, name: str, change: str, make: Callable[[str], SwitchResult], response: Any
+    ) -> Any:
+        """Change one controller in the simulation's thread, and say so."""
+        result = self._in_simulation(lambda: make(name))
+        response.ok = result.ok
+        logger = self._manager.get_logger()
+        if result.ok:
+            logger.info(f'{name} is {change}')
+        else:
+            logger.error(f'{name} is not {change}: {result.message}')
+        self.publish_activity()
+        return response
+
+    def _in_simulation(self, change: Callable[[], SwitchResult]) -> SwitchResult:
+        try:
+            return self._call(change).result(SWITCH_TIMEOUT)
+        except NoAnswer:
+            return SwitchResult(False, f'the simulation took no switch in {SWITCH_TIMEOUT} s')
+
     def _switch(self, request: Any, response: Any) -> Any:
         def switch() -> SwitchResult:
             before = {controller.name for controller in self._controllers if controller.active}
@@ -141,10 +197,7 @@ class ControllerServer:
                 )
             return result
 
-        try:
-            result = self._call(switch).result(SWITCH_TIMEOUT)
-        except NoAnswer:
-            result = SwitchResult(False, f'the simulation took no switch in {SWITCH_TIMEOUT} s')
+        result = self._in_simulation(switch)
         response.ok, response.message = result
         logger = self._manager.get_logger()
         asked = f'+{list(request.activate_controllers)} -{list(request.deactivate_controllers)}'
@@ -218,5 +271,5 @@ STATES = {
 }
 
 
-def _state(controller: SimulatedController) -> Any:
-    return State(id=STATES[controller.state], label=controller.state)
+def _state(name: str) -> Any:
+    return State(id=STATES[name], label=name)

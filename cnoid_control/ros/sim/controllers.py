@@ -84,7 +84,7 @@ class SimulatedControllers:
     """
 
     def __init__(
-        self, controllers: Iterable[SimulatedController], default_strictness: int = BEST_EFFORT
+        self, controllers: Iterable[SimulatedController], default_strictness: int = STRICT
     ) -> None:
         """Load controllers; those marked active run.
 
@@ -160,16 +160,28 @@ class SimulatedControllers:
 
     def clean_up(self, name: str) -> SwitchResult:
         """Bring a controller back to where it was loaded; one that is active is refused."""
+        return self._configure(name, False)
+
+    def configure(self, name: str) -> SwitchResult:
+        """Configure a controller, anew if it is inactive; one that is active is refused."""
+        return self._configure(name, True)
+
+    def _configure(self, name: str, configured: bool) -> SwitchResult:
+        if name not in self._controllers:
+            return SwitchResult(False, self._not_loaded(name))
         if self[name].active:
             return SwitchResult(False, f'controller {name!r} is active')
-        self[name].configured = False
+        self[name].configured = configured
         return SwitchResult(True, '')
+
+    def _not_loaded(self, name: str) -> str:
+        return f'controller {name!r} is not loaded; {choices(self._controllers)}'
 
     def _problems(self, activate: Sequence[str], deactivate: Sequence[str]) -> list[str]:
         problems = []
         for name in (*activate, *deactivate):
             if name not in self._controllers:
-                problems.append(f'controller {name!r} is not loaded; {choices(self._controllers)}')
+                problems.append(self._not_loaded(name))
         for name in activate:
             if name in self._controllers and not self[name].configured:
                 problems.append(f'controller {name!r} is unconfigured')

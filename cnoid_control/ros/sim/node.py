@@ -233,6 +233,7 @@ class MujocoNode(Node):
                 self.loop.call,
                 self._forget_commands,
                 1.0 / self.hardware.time_step,
+                self.body.name,
             )
             self.companions += self._server.nodes
         except ImportError as error:

@@ -71,7 +71,7 @@ class SimulationParameters:
         [], 'command controllers that are active from the start', read_only=True
     )
     default_strictness: str = parameter(
-        'best_effort',
+        'strict',
         'strictness of a switch of controllers that names none: best_effort as in Jazzy and '
         'Kilted, strict as from Lyrical on',
         choices=tuple(STRICTNESS),

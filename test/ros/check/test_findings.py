@@ -13,6 +13,7 @@ from cnoid_control.ros.check.findings import find_problems
 from cnoid_control.ros.check.plan import Wanted, make_plan
 from cnoid_control.ros.check.section import hardware_section
 from cnoid_control.ros.check.survey import (
+    Component,
     Computer,
     Controller,
     Description,
@@ -173,6 +174,26 @@ def test_interfaces_of_hardware_that_is_not_active() -> None:
     level, subject, message = first(problems(survey))
     assert (level, subject) == ('error', '/controller_manager')
     assert message.endswith('not available: elbow/effort')
+
+
+def test_a_hardware_component_that_is_not_active_is_named() -> None:
+    """It is the error, not its interfaces; one that only measures is a warning."""
+    survey = make_survey()
+    manager = survey.managers[0]
+    manager.command_interfaces['elbow/effort'] = False
+    manager.components = [
+        Component('arm', 'x/Arm', 'inactive', 100, ['shoulder/effort', 'elbow/effort']),
+        Component('imu', 'x/Imu', 'unconfigured'),
+        Component('gripper', 'x/Gripper', 'active', 100, ['finger/position']),
+    ]
+    arm, imu = (
+        one for one in find_problems(survey, make_plan(survey)) if 'component' in one.message
+    )
+    assert arm.level == 'error'
+    assert "'arm' (x/Arm) is inactive" in arm.message
+    assert arm.remedy == 'ros2 control set_hardware_component_state arm active'
+    assert (imu.level, "'imu'" in imu.message) == ('warning', True)
+    assert not any('not available' in message for *_, message in problems(survey))
 
 
 @pytest.mark.parametrize(

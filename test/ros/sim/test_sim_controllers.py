@@ -151,3 +151,16 @@ def test_a_controller_that_was_cleaned_up_cannot_be_activated(controllers):
     assert 'unconfigured' in result.message
     assert controllers.switch(['effort'], [], BEST_EFFORT).ok
     assert active(controllers) == []
+    assert controllers.configure('effort').ok
+    assert controllers.switch(['effort'], [], STRICT).ok
+    result = controllers.configure('effort')
+    assert not result.ok
+    assert 'active' in result.message
+
+
+def test_only_what_is_loaded_is_configured(controllers):
+    """A name that is not loaded is refused, with the choices."""
+    for change in (controllers.clean_up, controllers.configure):
+        result = change('elbow')
+        assert not result.ok
+        assert "'elbow' is not loaded; choose from: states, effort" in result.message
