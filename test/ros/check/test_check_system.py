@@ -103,7 +103,8 @@ def test_faults_come_in_the_order_in_which_to_mend_them(rig, tmp_path) -> None:
         'effort_controller',
         'other commanders',
     ]
-    messages = {one.subject: one.message for one in report.findings}
+    # A busy machine adds warnings.
+    messages = {one.subject: one.message for one in report.findings if one.level == 'error'}
     assert 'several publishers: /cnoid_control, /robot' in messages['/joint_states']
     assert 'expects 1000 Hz' in messages['rate']
     assert 'elbow: effort_controller has shoulder, wrist' in messages['command controllers']
