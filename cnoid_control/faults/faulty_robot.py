@@ -27,6 +27,9 @@ from cnoid_control.ros.sim.controller_server import ControllerServer, controller
 from cnoid_control.ros.sim.controllers import SimulatedController, SimulatedControllers
 from cnoid_control.ros.sim.state import StatePublishers
 
+# Name of its hardware component.
+ROBOT = 'SR1'
+
 
 class RestartableManager:
     """The manager and its controllers' nodes as a participant of their own.
@@ -76,7 +79,7 @@ class RestartableManager:
             start_parameter_services=False,
         )
         self.server = ControllerServer(
-            host, self._controllers, self._call, self._activated, self._rate
+            host, self._controllers, self._call, self._activated, self._rate, ROBOT
         )
         executor = SingleThreadedExecutor(context=context)
         self._nodes = {c.name: controller_node(host, c) for c in self._controllers}
