@@ -1,0 +1,1 @@
+"""Browser view: what a robot does, in a page of its own process."""
