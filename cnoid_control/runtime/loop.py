@@ -8,19 +8,22 @@ import threading
 import time
 from _thread import allocate_lock
 from collections.abc import Callable
+from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.divergence import Diverged
 from cnoid_control.hardware.hardware import Hardware, IORequest
 from cnoid_control.plugin import ControllerIO
+from cnoid_control.runtime.call_queue import CallQueue
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     InSafeState,
+    LoopStalled,
     control_timeout,
     implausible_command,
     run_ended,
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 SPIN_TIME = 150e-6
 # Watches that find that nobody receives the commands.
 NO_SUBSCRIBER = ('deactivated', 'subscriber_timeout')
+
+ResultT = TypeVar('ResultT')
 
 
 class TickRecorder(Protocol):
@@ -122,6 +127,8 @@ class ControlLoop:
         tick: number of ticks so far.
         overruns: ticks that ended late, in real time.
         exhausted: whether the hardware has said that there is no next state.
+        speed: simulated time per wall-clock time that ticks are held back to, in a run; infinite
+            for as fast as possible. It may be set from any thread.
     """
 
     def __init__(
@@ -176,6 +183,7 @@ class ControlLoop:
         self.tick = 0
         self.overruns = 0
         self.exhausted = False
+        self.speed = math.inf
         self._watches_subscribers = watches_subscribers
         # Whether the state of the present tick was read by a thread that has lost the robot.
         self._tick_is_read = False
@@ -190,6 +198,9 @@ class ControlLoop:
         self._requests = threading.Condition()
         self._stop_requested = False
         self._paused = False
+        # Ticks that are still to be taken in a pause.
+        self._single_steps = 0
+        self._calls = CallQueue()
         self._is_closed = False
         hardware.watchdog = watchdog
 
@@ -582,8 +593,9 @@ class ControlLoop:
         if self.tick and self.recorder is not None and not self._is_open:
             raise CnoidControlError('the log ended with the run: set another recorder, or none')
         paced = real_time and self.hardware.is_simulated
+        self.speed = 1.0 if paced else math.inf
         until = self.tick * self.hardware.time_step + duration
-        thread = LoopThread(self, partial(self._run, until, paced))
+        thread = LoopThread(self, partial(self._run, until, paced), self._fail_call)
         thread.start(paced)
         try:
             thread.join()
@@ -609,8 +621,9 @@ class ControlLoop:
             What a run that ended now would have come to.
         """
         until = self.tick * self.hardware.time_step + duration
+        self.speed = 1.0 if real_time and self.hardware.is_simulated else math.inf
         try:
-            self._take_ticks(until, real_time and self.hardware.is_simulated)
+            self._take_ticks(until)
         except CnoidControlError as error:
             self._error = error
         return self.outcome()
@@ -652,7 +665,7 @@ class ControlLoop:
         try:
             if not self._is_open:
                 self.begin(paced)
-            self._take_ticks(until, paced)
+            self._take_ticks(until)
         except Diverged as error:
             self._error = error.driven_by(self._gains_of(error.joint))
         except CnoidControlError as error:
@@ -675,27 +688,34 @@ class ControlLoop:
                 found[managed.name] = dict(managed.controller.gains_of(joint))
         return found
 
-    def _take_ticks(self, until: float, paced: bool) -> None:
-        period = self.hardware.time_step
-        last = math.inf if math.isinf(until) else round(until / period)
+    def _take_ticks(self, until: float) -> None:
+        time_step = self.hardware.time_step
+        last = math.inf if math.isinf(until) else round(until / time_step)
         if self._is_held_for_good and not self._tick_is_read:
             # A controller was left behind between two ticks.
             return
-        step = self.step
+        step, calls = self.step, self._calls
         clock = time.perf_counter
-        deadline = clock()
+        deadline, speed = clock(), self.speed
         while self.tick < last and not self._stop_requested:
+            if calls:
+                calls.run_all()
             if self._paused:
                 halted = clock()
-                self._wait_for_resume()
+                go_on = self._wait_for_resume()
                 self._began += clock() - halted
                 deadline += clock() - halted
-                continue
+                if not go_on:
+                    continue
             if not step() or self.finished:
                 return
-            if paced:
+            if speed != self.speed:
+                deadline, speed = clock(), self.speed
+            if speed < math.inf:
+                period = time_step / speed
                 deadline += period
-                self.watchdog.tick_took(clock() - deadline + period, period)
+                if speed == 1.0:
+                    self.watchdog.tick_took(clock() - deadline + period, period)
                 deadline = self._keep_pace(deadline)
 
     def _keep_pace(self, deadline: float) -> float:
@@ -750,15 +770,86 @@ class ControlLoop:
         """Go on after a pause, and tell the controllers."""
         with self._requests:
             self._paused = False
+            self._single_steps = 0
             self._requests.notify_all()
 
-    def _wait_for_resume(self) -> None:
-        if not self.host.is_abandoned:
-            self.watched(self.host.pause, 'pause')
+    @property
+    def is_paused(self) -> bool:
+        """Whether it halts, or will before the next tick."""
+        return self._paused
+
+    def single_step(self, count: int = 1) -> None:
+        """Take ticks in a pause, and halt again; the controllers are told of both.
+
+        Args:
+            count: number of ticks.
+
+        Raises:
+            CnoidControlError: there is no pause.
+        """
         with self._requests:
-            self._requests.wait_for(lambda: not self._paused or self._stop_requested)
-        if not self._stop_requested and not self.host.is_abandoned:
-            self.watched(self.host.resume, 'resume')
+            if not self._paused:
+                raise CnoidControlError('single steps are taken in a pause, and it runs')
+            self._single_steps += count
+            self._requests.notify_all()
+
+    def call(self, function: Callable[[], ResultT], timeout: float = 5.0) -> ResultT:
+        """Run a function between two ticks of a run, or in its pause; not in the loop's thread.
+
+        Args:
+            function: what to run. Code of controllers in it is to be `watched`.
+            timeout: longest wait for it to begin, and then for it to end [s].
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            LoopStalled: it was not begun in time and never will be, or has not ended in time.
+            CnoidControlError: there will be no tick any more.
+            Exception: what the function raised.
+        """
+        with self._requests:
+            if self._is_closed:
+                raise run_ended()
+            future = self._calls.add(function)
+            self._requests.notify_all()
+        wait([future], timeout)
+        # Who is told that it has failed must not see it take effect later.
+        if future.cancel():
+            raise LoopStalled(timeout)
+        try:
+            return future.result(timeout)
+        except CancelledError:
+            raise run_ended() from None
+        except TimeoutError:
+            raise LoopStalled(2.0 * timeout) from None
+
+    def _fail_call(self, error: CnoidControlError | None) -> None:
+        """Answer whoever waits for a function that a controller does not return from."""
+        self._calls.fail_current(error or run_ended())
+
+    def _wait_for_resume(self) -> bool:
+        """Wait for the end of a pause; whether a tick is to be taken in any case."""
+
+        def is_over() -> bool:
+            return not self._paused or self._stop_requested or self._single_steps > 0
+
+        def has_work() -> bool:
+            return is_over() or bool(self._calls)
+
+        if not self._single_steps:
+            if not self.host.is_abandoned:
+                self.watched(self.host.pause, 'pause')
+            while not is_over():
+                with self._requests:
+                    self._requests.wait_for(has_work)
+                self._calls.run_all()
+            if not self._stop_requested and not self.host.is_abandoned:
+                self.watched(self.host.resume, 'resume')
+        with self._requests:
+            is_step = self._single_steps > 0 and not self._stop_requested
+            self._single_steps -= is_step
+        return is_step
 
     def offer(self, transition: Transition) -> None:
         """Let a hot swap begin with the next tick; from any thread.
@@ -796,6 +887,7 @@ class ControlLoop:
             self.succession.cancel()
         with self._requests:
             self._is_closed = True
+        self._calls.cancel_all()
         self.abort_transition()
         if self.fallback is not None:
             self.fallback.end()

@@ -24,25 +24,6 @@ def _empty() -> np.ndarray:
 
 
 @dataclass
-class TaskMoment:
-    """One task in this moment.
-
-    Attributes:
-        error: its error as the task defines it.
-        weight: its weight; empty where the solver has none.
-        active: whether it is served.
-        target: pose of its target in world axes, shape (4, 4); empty where it has none.
-        frame: pose of what is moved to the target, likewise.
-    """
-
-    error: np.ndarray = field(default_factory=_empty)
-    weight: np.ndarray = field(default_factory=_empty)
-    active: bool = True
-    target: np.ndarray = field(default_factory=_empty)
-    frame: np.ndarray = field(default_factory=_empty)
-
-
-@dataclass
 class Frame:
     """What is known of one moment.
 
@@ -63,13 +44,12 @@ class Frame:
         q_wanted: q_target before limits and the safe state acted.
         root: pose of the root link, x y z and quaternion x y z w, shape (7,).
         root_motion: its linear and angular velocity in world axes, shape (6,).
-        estimate: pose of the root as the base estimator has it, likewise (7,).
         limited: joints that a limit acts on since the last frame, by the kind of the limit.
         contacts: one row per contact point: index of the link, position, force on the link;
             world axes [m, N], shape (points, 7).
         devices: measured fields of the devices, by device and field (`F`, `image`, ...).
-        log: what the controllers log of their own, by 'controller/name'.
-        tasks: tasks by name.
+        log: what the controllers log of their own, by 'controller/name'; see `moments` for the
+            tasks and the estimate of the base in it.
         compute: mean and longest time from reading to commanding since the last frame [s].
         period: mean and longest time between two ticks since the last frame [s].
         things: poses of what moves besides, x y z and quaternion x y z w, by name.
@@ -90,12 +70,10 @@ class Frame:
     q_wanted: np.ndarray = field(default_factory=_empty)
     root: np.ndarray = field(default_factory=_empty)
     root_motion: np.ndarray = field(default_factory=_empty)
-    estimate: np.ndarray = field(default_factory=_empty)
     limited: dict[str, list[str]] = field(default_factory=dict)
     contacts: np.ndarray = field(default_factory=lambda: np.zeros((0, 7)))
     devices: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     log: dict[str, np.ndarray] = field(default_factory=dict)
-    tasks: dict[str, TaskMoment] = field(default_factory=dict)
     compute: np.ndarray = field(default_factory=_empty)
     period: np.ndarray = field(default_factory=_empty)
     things: dict[str, np.ndarray] = field(default_factory=dict)
@@ -114,7 +92,6 @@ class Frame:
         (size,) = _SIZE.unpack_from(data)
         start = _SIZE.size + size
         values = _unpack(json.loads(data[_SIZE.size : start]), data, start)
-        values['tasks'] = {name: TaskMoment(**task) for name, task in values['tasks'].items()}
         return cls(**values)
 
 
@@ -126,8 +103,6 @@ def _pack(value: Any, parts: list[bytes], place: list[int]) -> Any:
         start = place[0]
         place[0] += len(data) + len(parts[-1])
         return {'@': [value.dtype.str, list(value.shape), start]}
-    if isinstance(value, TaskMoment):
-        value = vars(value)
     if isinstance(value, dict):
         return {name: _pack(part, parts, place) for name, part in value.items()}
     return value

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.messages.cdr import NANOSECONDS
-from cnoid_control.ros.node.session_loop import CallQueue
 from cnoid_control.ros.sim.actuation import SimulatedActuation
 from cnoid_control.ros.sim.commands import CommandInput
 from cnoid_control.ros.sim.pacing import FREE, Pacing
 from cnoid_control.ros.sim.state import StatePublishers
+from cnoid_control.runtime.call_queue import CallQueue
 
 ResultT = TypeVar('ResultT')
 

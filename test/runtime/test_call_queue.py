@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from cnoid_control.ros.node.session_loop import CallQueue
+from cnoid_control.runtime.call_queue import CallQueue
 
 
 def test_functions_run_in_order_in_the_thread_that_runs_them():
