@@ -214,8 +214,12 @@ class SimulatedRobot:
 
         Ticks are taken in a thread of their own: a controller that never returns ends the run.
         """
-        self._is_begun = False
-        return self.loop.run(duration, real_time)
+        # Who pushes or swaps meanwhile must not begin it once more.
+        self._is_begun = True
+        try:
+            return self.loop.run(duration, real_time)
+        finally:
+            self._is_begun = False
 
     def push(
         self,
@@ -348,6 +352,41 @@ class SimulatedRobot:
         # What controllers have left in the robot is gone.
         self.body.copy_state_from(self._pristine)
         self._make_loop(hardware)
+
+    def restart(self, timeout: float = 60.0) -> None:
+        """Go back to the start while `complete` runs: same state, fresh controllers.
+
+        The safe state is left, and the robot's time begins anew; records, statistics and the
+        count of ticks go on. From any thread but the loop's.
+
+        Args:
+            timeout: longest time that the controllers may take to be brought up [s].
+
+        Raises:
+            CnoidControlError: this kind of robot cannot be set back, or its controllers cannot be
+                brought up; then it is held at the start.
+        """
+        hardware = self.hardware
+        reset = getattr(hardware, 'reset', None)
+        if reset is None:
+            raise CnoidControlError(f'hardware {hardware.name!r} cannot be reset')
+
+        def begin_anew() -> None:
+            self._settle()
+            loop = self.loop
+            loop.abort_transition()
+            old = loop.host
+            reset()
+            self.body.copy_state_from(self._pristine)
+            try:
+                new = self._swapper.bring_up(self._controllers(self.config, self._maker))
+                loop.restart(new)
+            except CnoidControlError as error:
+                loop.safe_state.enter(str(error))
+                raise
+            old.end_beside()
+
+        self.loop.call(begin_anew, timeout)
 
     def summary(self) -> RunSummary:
         """What has happened so far, as `cnoid_control run --json` prints it."""

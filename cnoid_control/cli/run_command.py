@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.recorder import Recorder
     from cnoid_control.simulation import Simulation
+    from cnoid_control.viewer.run_view import ViewParameters
 
 # Time limit of control() in a simulation that is moved by hand, where none is given [s].
 PATIENCE = 2.0
@@ -52,6 +54,75 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--json', action='store_true', help='print the summary as one JSON object, alone'
     )
+    add_view_arguments(parser, '--view')
+
+
+def add_view_arguments(parser: argparse.ArgumentParser, name: str = '') -> None:
+    """Declare how the browser view is served.
+
+    Args:
+        parser: the command.
+        name: option that asks for the view; empty where the command is the view itself.
+    """
+    prefix = f'{name}-' if name else '--'
+    if name:
+        parser.add_argument(
+            name, action='store_true', help='show the run in a browser, at real-time pace'
+        )
+    parser.add_argument(
+        f'{prefix}act',
+        action='store_true',
+        dest='view_act',
+        help='let the page act: swap, pause, push, options, e-stop; otherwise it only looks',
+    )
+    parser.add_argument(
+        f'{prefix}host',
+        metavar='ADDRESS',
+        default='127.0.0.1',
+        dest='view_host',
+        help='address to serve the page on; any but this computer needs a token',
+    )
+    parser.add_argument(
+        f'{prefix}port',
+        metavar='PORT',
+        type=int,
+        default=0,
+        dest='view_port',
+        help='port; where not given, the first free one from 8080 on',
+    )
+    parser.add_argument(
+        f'{prefix}token',
+        metavar='TOKEN',
+        default='',
+        dest='view_token',
+        help='what who opens the page must know; made up where the page is open to the network',
+    )
+
+
+def view_parameters(args: argparse.Namespace) -> ViewParameters:
+    """How the browser view is served, from the arguments of `add_view_arguments`.
+
+    Raises:
+        CnoidControlError: the view is not installed, or an argument cannot be used.
+    """
+    try:
+        from cnoid_control.viewer.gate import is_loopback
+        from cnoid_control.viewer.run_view import ViewParameters
+        from cnoid_control.viewer.server import free_port, make_token
+    except ImportError as error:
+        raise CnoidControlError(
+            f"the view needs viser: {error}; pip install 'cnoid_control[viewer]'"
+        ) from error
+
+    if not 0 <= args.view_port < 65536:
+        raise CnoidControlError(f'port is {args.view_port}; 1 to 65535 is allowed')
+    if args.view_token and not re.fullmatch(r'[\w.~-]{8,}', args.view_token):
+        raise CnoidControlError('a token has at least 8 letters, digits or . _ ~ - and no others')
+    port = free_port(args.view_host, args.view_port)
+    token = args.view_token
+    if not token and not is_loopback(args.view_host):
+        token = make_token()
+    return ViewParameters(args.view_host, port, token, args.view_act)
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,7 +226,11 @@ def run(args: argparse.Namespace) -> int:
     config = config_from_arguments(args)
     if args.plot:
         check_file(args.plot)
-    if args.teleop and not args.real_time:
+    if args.view_act and not args.view:
+        raise CnoidControlError('--view-act is for --view')
+    view = view_parameters(args) if args.view else None
+    by_hand = args.teleop or args.view_act
+    if (args.teleop or args.view) and not args.real_time:
         # At the pace of the wall clock as far as it goes: who plays with a simulation on a busy
         # computer need not lose it for a tick that came late.
         given = config.parameters.watchdog.control_timeout
@@ -163,6 +238,10 @@ def run(args: argparse.Namespace) -> int:
             args.changes.append(f'watchdog.control_timeout={PATIENCE:g}')
             config = config_from_arguments(args)
         args.real_time = True
+    if args.view_act and not config.parameters.on_fault:
+        # Who can reset the robot wants to see it held, not the run ended.
+        args.changes.append('on_fault=hold')
+        config = config_from_arguments(args)
     enable = config.parameters.enable
     if enable.topic and not args.teleop:
         raise CnoidControlError(
@@ -176,13 +255,18 @@ def run(args: argparse.Namespace) -> int:
     plot = RunPlot(loop) if args.plot else None
     recorder = _make_recorder(config, loop, args) if args.log else None
     loop.recorder = recorder
-    if args.log or args.plot:
+    if args.log or args.plot or args.view:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
     # Who moves it by hand says when it ends.
-    unbounded = args.teleop and args.duration is None
+    unbounded = by_hand and args.duration is None
     duration = math.inf if unbounded else _duration(args.duration, config)
     progress = RunProgress(loop, simulation.monitor, duration, console)
-    with _teleop(args.teleop, loop, console), StopOnInterrupt(loop.request_stop), progress:
+    with (
+        _view(view, simulation, args, console),
+        _teleop(args.teleop, loop, console),
+        StopOnInterrupt(loop.request_stop),
+        progress,
+    ):
         summary = simulation.complete(duration, args.real_time)
     if recorder is not None:
         summary |= recorder.report()
@@ -211,6 +295,26 @@ def _teleop(
     return EmbeddedTeleop(loop, open_device(text), tell)
 
 
+def _view(
+    parameters: ViewParameters | None,
+    simulation: Simulation,
+    args: argparse.Namespace,
+    console: Console,
+) -> contextlib.AbstractContextManager[object]:
+    """The browser view of the run; nothing where it is not asked for."""
+    if parameters is None:
+        return contextlib.nullcontext()
+    from cnoid_control.viewer.run_view import RunView
+
+    def tell(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    recording = '--log' if args.log else '--plot' if args.plot else ''
+    no_reset = f'the run is recorded ({recording}): its time would go back' if recording else ''
+    robot = next(iter(simulation.robots.values()))
+    return RunView(robot, parameters, tell, no_reset)
+
+
 def _tell_base(config: RunConfig, loop: ControlLoop, console: Console) -> None:
     """Say whether the base floats and why, where the configuration does not say it."""
     body = loop.hardware.body
@@ -234,7 +338,7 @@ def _run_world(args: argparse.Namespace) -> int:
     from cnoid_control.simulation import Simulation
 
     given = {**vars(args), 'set': args.changes}
-    for name in ('controller', 'option', 'set', 'hardware', 'teleop', 'log', 'plot'):
+    for name in ('controller', 'option', 'set', 'hardware', 'teleop', 'log', 'plot', 'view'):
         if given[name]:
             raise CnoidControlError(
                 f'--{name} is for one robot, and {args.config} describes several'

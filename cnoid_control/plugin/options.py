@@ -154,7 +154,7 @@ def change_options(name: str, controller: Configurable, old: Any, new: Any) -> N
         Exception: likewise, for a reason of the controller's own.
     """
     changes = parameter_changes(old, new)
-    followed = _followed_options(type(controller))
+    followed = followed_options(type(controller))
     for change in changes:
         key = f'{name}.{change.key}'
         if change.read_only:
@@ -175,7 +175,7 @@ def change_options(name: str, controller: Configurable, old: Any, new: Any) -> N
         raise ParameterError(f'{name}.{error.key}', error.reason) from error
 
 
-def _followed_options(controller: type[Any]) -> set[str]:
+def followed_options(controller: type[Any]) -> set[str]:
     """Options of the class whose `update_parameters` is in force; none for the base class."""
     owner = next(cls for cls in controller.__mro__ if 'update_parameters' in vars(cls))
     schema = getattr(owner, 'Parameters', None)

@@ -84,6 +84,7 @@ class Transition:
         limiter: CommandLimiter,
         hold: Hold,
         duration: float,
+        observed: Iterable[str] = (),
     ) -> None:
         """Begin in the state PREPARING.
 
@@ -94,6 +95,7 @@ class Transition:
             limiter: the limiter of the loop.
             hold: holds joints that change their channel.
             duration: time of the whole [s].
+            observed: devices that are measured though no controller reads them.
         """
         self.old, self.new = old, new
         self.error: CnoidControlError | None = None
@@ -112,6 +114,7 @@ class Transition:
         self._from_old = self._commands.copy()
         self._base = self._commands.copy()
         self._old_request = old.request()
+        self._old_request.devices |= set(observed)
         self._request = _join(self._old_request, new.request())
         self._reopens = not _covers(self._old_request, self._request)
         self._prepared = False
@@ -406,6 +409,7 @@ class HotSwap:
                 loop.limiter,
                 hold,
                 self.duration if duration is None else duration,
+                loop.observed,
             )
             transition.clean_up = threading.Thread(
                 target=self._clean_up, args=(transition,), name='hot swap', daemon=True

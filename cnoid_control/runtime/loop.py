@@ -272,7 +272,9 @@ class ControlLoop:
 
     def _give_robot_to(self, host: ControllerHost) -> None:
         self.abort_transition(reopen=False)
-        self.hardware.open(host.request())
+        request = host.request()
+        request.devices |= self.observed
+        self.hardware.open(request)
         self.host = host
         host.set_modes()
         self.limiter.restart()

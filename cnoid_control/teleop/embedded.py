@@ -69,7 +69,7 @@ class EmbeddedTeleop:
             ios.append(loop.enabling.io)
         boxes = [list(io.mailboxes.values()) for io in ios if io is not None]
         joy = device.read()
-        sent = [_send(mailboxes, joy) for mailboxes in boxes]
+        sent = [send_joy(mailboxes, joy) for mailboxes in boxes]
         # Before all are initialized nobody can say what there will be.
         if len(boxes) == len(ios) and not any(sent) and loop.tick > 0:
             names = ', '.join(managed.name for managed in loop.host.members())
@@ -80,7 +80,7 @@ class EmbeddedTeleop:
             self._stop.set()
 
 
-def _send(mailboxes: list[Mailbox[Any]], joy: Joy) -> bool:
+def send_joy(mailboxes: list[Mailbox[Any]], joy: Joy) -> bool:
     """Give a controller what it takes; whether it takes anything."""
     sticks = [mailbox for mailbox in mailboxes if mailbox.kind is Joy]
     for mailbox in sticks:

@@ -58,11 +58,11 @@ class FrameTap:
 
     def open(self, request: IORequest, ios: list[ControllerIO]) -> None:
         """Note what is measured."""
-        self._devices = [
-            device for device in self._body.devices if device.name in request.devices
-        ]
+        self._devices = [device for device in self._body.devices if device.name in request.devices]
         if self._other is not None:
             self._other.open(request, ios)
+        # Before the first tick there is something to see already.
+        self.write()
 
     def note_inputs(self, time_: float) -> None:
         """The hardware has read the state of a tick."""

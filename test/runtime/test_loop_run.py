@@ -117,6 +117,25 @@ def test_only_a_simulation_is_held_to_the_clock(way, real_time, simulated, paced
     assert bool(clock.slept) == paced
 
 
+@pytest.mark.parametrize(('speed', 'period'), [(0.5, 0.02), (4.0, 0.0025)])
+def test_the_pace_follows_the_speed(speed, period, clock):
+    """From the tick on in which it changes; the watchdog is told of ticks in real time alone."""
+    controller = Scripted(2, lambda _: setattr(loop, 'speed', speed) is None)
+    loop = fake_loop(controller)
+    told = told_of_ticks(loop)
+    loop.run(0.06, real_time=True)
+    assert len(told) == 1
+    assert clock.slept[-1] == pytest.approx(period - SPIN_TIME, abs=2e-4)
+
+
+def test_a_run_without_pace_can_be_given_one(clock):
+    """And loses no tick for it."""
+    loop = fake_loop(Scripted(3, lambda _: setattr(loop, 'speed', 1.0) is None))
+    outcome = loop.run(0.08)
+    assert outcome.overruns == 0
+    assert len(clock.slept) == 6
+
+
 def test_a_robot_that_fails_ends_an_advance():
     """With the reason, and for good."""
     loop = fake_loop(Scripted())
