@@ -74,6 +74,11 @@ class FrameTap:
         if self._other is not None:
             self._other.note_inputs(time_)
 
+    def note_event(self, topic: str, text: str) -> None:
+        """Something happened to the robot before the next tick."""
+        if self._other is not None:
+            self._other.note_event(topic, text)
+
     def note_outputs(self) -> None:
         """The controllers have commanded."""
         is_due = self._read_at >= self._next
