@@ -25,7 +25,7 @@ SHARED = {'exceptions', 'interpolation', 'lazy', 'parameters', 'share', 'strict_
 # registry asks for that family where one is named, and only then.
 UPWARDS = {('plugin/registry.py', 'controllers')}
 # The tools on top of the ROS rooms.
-TOOLS = {'bench', 'cli', 'demo', 'faults'}
+TOOLS = {'bench', 'cli', 'demo', 'faults', 'viewer'}
 
 
 def may_import() -> dict[str, set[str]]:
