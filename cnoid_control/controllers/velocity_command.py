@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cnoid_control.controllers.joystick import ENABLE_BUTTON, Joystick, JoystickParameters
+from cnoid_control.controllers.joystick import ENABLE_BUTTON, RELEASED, Joystick, JoystickParameters
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Twist
@@ -81,7 +81,7 @@ class VelocityCommand:
     them has come. With none of them the velocity is zero.
 
     Attributes:
-        velocity: vx, vy [m/s] and yaw rate [rad/s] of this tick, shape (3,).
+        velocity: vx, vy [m/s] and yaw rate [rad/s] of this tick, shape (3,), always this array.
         sticks: positions for vx, vy and yaw rate in this tick; 0 where others command.
         by_sticks: whether it comes from the sticks.
         joystick: the joystick, read in this tick.
@@ -193,7 +193,7 @@ class VelocityCommand:
             wanted = within
         change = self._acceleration * period
         lowest, highest = self.velocity - change, self.velocity + change
-        self.velocity = np.minimum(np.maximum(wanted, lowest), highest)
+        np.minimum(np.maximum(wanted, lowest), highest, out=self.velocity)
         self._is_moving = bool(self.velocity.any())
         return self.velocity
 
@@ -208,6 +208,8 @@ class VelocityCommand:
             begun = [velocity for start, velocity in self._steps if start <= time + 1e-9]
             return begun[-1] if begun else STILL
         joystick, button = self.joystick, self._enable_button
+        if joystick.state is RELEASED:
+            return STILL
         # What a script pushes nobody has to hold.
         if not joystick.has_come or button < 0 or joystick.is_down(button):
             self.sticks = [joystick.axis(i) for i in self._axes]

@@ -239,6 +239,9 @@ class Mailbox(Generic[MessageT]):
 
     def take_latest(self) -> MessageT | None:
         """Newest message, dropping older ones; None where there is none."""
+        # Mostly there is none, and an exception takes longer than the look.
+        if not self._messages:
+            return None
         message = self.take()
         while message is not None:
             newer = self.take()

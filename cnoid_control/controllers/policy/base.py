@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,7 +19,13 @@ from cnoid_control.plugin import ControllerIO
 
 
 class Base(Protocol):
-    """The root link, or an IMU, as a policy is told of it. Each method enables nothing."""
+    """The root link, or an IMU, as a policy is told of it. Each method enables nothing.
+
+    Attributes:
+        has_ticks: whether `tick` has something to do.
+    """
+
+    has_ticks: ClassVar[bool]
 
     def enable(self, what: str) -> None:
         """Have read what a method of this name needs."""
@@ -67,6 +73,8 @@ class HardwareBase:
     The rates of a named IMU are what it measures.
     """
 
+    has_ticks = False
+
     def __init__(self, io: ControllerIO, imu: str = '') -> None:
         """Read nothing yet.
 
@@ -110,6 +118,8 @@ class HardwareBase:
 
     def gravity(self) -> np.ndarray:
         """Unit vector downwards in its own axes."""
+        if self._imu is None:
+            return -self._body.root_axes[2]
         return -self.rotation()[2]
 
     def linear_velocity(self) -> np.ndarray:
@@ -139,6 +149,8 @@ class EstimatedBase:
         estimator: the estimator.
         said: what it has put out in this tick.
     """
+
+    has_ticks = True
 
     def __init__(self, io: ControllerIO, given: BaseEstimatorParameters, imu: str = '') -> None:
         """Have the sensors read.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from cnoid_control.controllers.policy.metadata import Metadata
 from cnoid_control.controllers.policy.metadata_reader import read_metadata
 from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.observation import Observation
-from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters
+from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters, in_one_piece
 from cnoid_control.controllers.velocity_command import VelocityCommand, VelocityParameters
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.interpolation import smoothstep
@@ -260,21 +261,29 @@ class PolicyController(SimpleController):
             if given.base == 'estimator'
             else HardwareBase(io, given.imu)
         )
+        low, high = self._ranges()
+        self._command = VelocityCommand(io, given.velocity, 'velocity', low, high)
         self._situation = Situation(
             io,
             self.joints,
             self.default,
             self.base,
+            self._gait_of(given),
             action=np.zeros(self.joints.size),
+            command=self._command.velocity,
             outputs={name: np.zeros(size) for name, size in self.network.outputs.items()},
             folder=io.folder,
         )
-        gait = self._gait_of(given)
-        self._gait = Gait(gait.steps, gait.offsets, gait.standing)
-        self._situation.phases = self._gait.phases
+        self.action = self._situation.action
         self._make_observation(given)
-        low, high = self._ranges()
-        self._command = VelocityCommand(io, given.velocity, 'velocity', low, high)
+        self._period = self._ticks * io.time_step
+        self.q_target = self.default.copy()
+        # Where its joints follow each other, this is a view.
+        piece = in_one_piece(self.joints)
+        self._targets = None if piece is None else self.q_target[piece]
+        self._command_values = np.zeros(self.joints.size)
+        self._damping = np.zeros(body.num_joints)
+        self._measured_and_commanded = (body.q, body.dq, body.q_target, body.u)
         self._use(given)
         self._reset()
 
@@ -345,17 +354,20 @@ class PolicyController(SimpleController):
                     'positions holds what it does not know'
                 )
 
-    def _gait_of(self, given: PolicyParameters) -> GaitParameters:
+    def _gait_of(self, given: PolicyParameters) -> Gait:
         """The gait of the configuration where that gives `steps`, else the policy's own."""
-        gait, own, usual = given.gait, dict(self.known.gait), GaitParameters()
+        gait, own = given.gait, dict(self.known.gait)
         if 0.0 < gait.steps < 1.0:
             raise not_allowed('gait.steps', gait.steps, 'it is 0, or at least 1')
         if gait.steps or not own:
-            return replace(gait, steps=gait.steps or USUAL_STEPS)
-        for name in ('offsets', 'standing'):
-            if getattr(gait, name) != getattr(usual, name):
-                own[name] = getattr(gait, name)
-        return GaitParameters(**own)
+            gait = replace(gait, steps=gait.steps or USUAL_STEPS)
+        else:
+            usual = GaitParameters()
+            for name in ('offsets', 'standing'):
+                if getattr(gait, name) != getattr(usual, name):
+                    own[name] = getattr(gait, name)
+            gait = GaitParameters(**own)
+        return Gait(gait.steps, gait.offsets, gait.standing)
 
     def _make_observation(self, given: PolicyParameters) -> None:
         names = given.observations or self.known.observations
@@ -380,7 +392,7 @@ class PolicyController(SimpleController):
             given.history_order == 'newest_first',
             given.history_of == 'whole',
         )
-        self._others: dict[str, Observation] = {}
+        self._inputs: dict[str, Observation] = {}
         for name, source in given.inputs.items():
             self.network.demand('input', name, self.network.inputs)
             if source.startswith('state:'):
@@ -388,7 +400,7 @@ class PolicyController(SimpleController):
                 continue
             other = Observation([source], terms, self._situation)
             other.demand_size(self.network.inputs[name], f'input {name!r}')
-            self._others[name] = other
+            self._inputs[name] = other
         rest = [name for name in self.network.inputs if name not in given.inputs]
         if len(rest) != 1:
             raise ParameterError(
@@ -398,6 +410,16 @@ class PolicyController(SimpleController):
             )
         self._input = rest[0]
         self.observation.demand_size(self.network.inputs[self._input], f'input {self._input!r}')
+        self._inputs = {self._input: self.observation, **self._inputs}
+        self._fed = [
+            (observation, observation.vector, self.network.feed[name])
+            for name, observation in self._inputs.items()
+        ]
+        # What has to be done in the ticks in which it does not infer, too.
+        self._every_tick: list[Callable[[], None]] = []
+        if self.base.has_ticks:
+            self._every_tick.append(self.base.tick)
+        self._every_tick += [one.tick for one in self._inputs.values() if one.has_delays]
 
     def _merged_terms(self, given: dict[str, TermParameters]) -> dict[str, TermParameters]:
         """Terms as the files say them, with what the options say of one in its place."""
@@ -448,6 +470,7 @@ class PolicyController(SimpleController):
         self._command.use(given.velocity)
         self._scales, self._offsets, self._clip = scales, offsets, clip
         self._largest = given.action.largest
+        self._largest_square = given.action.largest**2
         self._is_bounded = bool(np.isfinite(lowest).any() or np.isfinite(highest).any())
         self._kp, self._kd = gains
         self._lowest, self._highest = lowest, highest
@@ -518,7 +541,7 @@ class PolicyController(SimpleController):
     @property
     def period(self) -> float:
         """Time between two inferences [s]."""
-        return self._ticks * self.io.time_step
+        return self._period
 
     @property
     def situation(self) -> Situation:
@@ -548,16 +571,14 @@ class PolicyController(SimpleController):
         self.network.reset()
         self.observation.reset()
         self.base.reset()
-        self._gait.reset()
-        self.action = self._situation.action = np.zeros(self.joints.size)
-        self._command_values = np.zeros(self.joints.size)
-        self._effort, self._damping = np.zeros((2, self.body.num_joints))
+        self._situation.gait.reset()
+        self.action.fill(0.0)
         self._situation.time_step = 0
         self._read_reference()
         self._tick = 0
         self.has_ended = False
         self.q_start = self.body.q.copy()
-        self.q_target = self.body.q.copy() if self._approach_ticks else self.default.copy()
+        self.q_target[:] = self.body.q if self._approach_ticks else self.default
 
     def _read_reference(self) -> None:
         """Have the other outputs of the network, such as a reference, before the first inference.
@@ -566,10 +587,13 @@ class PolicyController(SimpleController):
         """
         if len(self.network.outputs) < 2:
             return
-        values: dict[str, Any] = {self._input: np.zeros(self.network.inputs[self._input])}
-        for name, other in self._others.items():
-            values[name] = other.refresh()
-            other.reset()
+        values: dict[str, Any] = {}
+        for name, observation in self._inputs.items():
+            if observation is self.observation:
+                values[name] = np.zeros(observation.size)
+                continue
+            values[name] = observation.refresh()
+            observation.reset()
         self._situation.outputs = self.network(**values)
         self.network.reset()
 
@@ -580,14 +604,12 @@ class PolicyController(SimpleController):
             # Not when it was initialized: it may have waited for a swap since.
             self.q_start[:] = self.body.q
         self._tick += 1
-        self.base.tick()
-        self.observation.tick()
+        for advance in self._every_tick:
+            advance()
         if tick < 0:
             share = smoothstep(self._tick / self._approach_ticks)
-            before, self.q_target = (
-                self.q_target,
-                self.q_start + share * (self.default - self.q_start),
-            )
+            before = self.q_target.copy()
+            self.q_target[:] = self.q_start + share * (self.default - self.q_start)
             if self._mode in (StateFlag.JOINT_VELOCITY, StateFlag.JOINT_EFFORT):
                 self._hold((self.q_target - before) / self.io.time_step)
                 return True
@@ -611,15 +633,18 @@ class PolicyController(SimpleController):
         Returns:
             Inputs of the network by name, without its state.
         """
+        self._observe(time, command)
+        return {name: observation.vector for name, observation in self._inputs.items()}
+
+    def _observe(self, time: float, command: np.ndarray) -> None:
         situation = self._situation
-        situation.time, situation.command = time, command
+        situation.time = time
+        if command is not situation.command:
+            situation.command[:] = command
         if situation.time_step or not command.any():
-            self._gait.advance(command)
-        situation.phases = self._gait.phases
-        values: dict[str, Any] = {self._input: self.observation.refresh()}
-        for name, other in self._others.items():
-            values[name] = other.refresh()
-        return values
+            situation.gait.advance(command)
+        for observation, _, _ in self._fed:
+            observation.refresh()
 
     def _infer(self, time: float) -> None:
         """Call the network.
@@ -628,21 +653,20 @@ class PolicyController(SimpleController):
             CnoidControlError: an observation is not finite, or an action is nonsense.
         """
         situation, network = self._situation, self.network
-        values = self.observe(time, self._command.read(time, self.period))
-        for name, value in values.items():
+        self._observe(time, self._command.read(time, self._period))
+        for observation, vector, feed in self._fed:
             # A network may well make a number of it, and a command. The square is quick to find,
             # and finite but for values that are far beyond every range.
-            if not math.isfinite(value.dot(value)) and not np.isfinite(value).all():
-                observation = self._others.get(name, self.observation)
+            if not math.isfinite(vector.dot(vector)) and not np.isfinite(vector).all():
                 listed = ', '.join(observation.bad_terms())
                 raise CnoidControlError(f'the observation is not finite: {listed}')
-            network.feed[name][:] = value
+            feed[...] = vector
         network.infer()
         action, said = self.action, network.results[self._output]
         # What is within the radius is within the bounds, and finite.
-        if not said.dot(said) <= self._largest**2:
+        if not said.dot(said) <= self._largest_square:
             self._demand_sense(said)
-        action[:] = said
+        action[...] = said
         if self._clip:
             np.maximum(action, self._clip[0], out=action)
             np.minimum(action, self._clip[1], out=action)
@@ -654,7 +678,10 @@ class PolicyController(SimpleController):
             np.maximum(command, self._lowest, out=command)
             np.minimum(command, self._highest, out=command)
         if self._kind == 'position':
-            self.q_target[self.joints] = command
+            if self._targets is not None:
+                self._targets[...] = command
+            else:
+                self.q_target[self.joints] = command
         elif self._kind == 'position_residual':
             self.q_target[self.joints] = self.body.q[self.joints] + command
         else:
@@ -689,17 +716,17 @@ class PolicyController(SimpleController):
         body.q_target[:] = self.q_target
 
     def _follow(self) -> None:
-        body = self.body
-        body.q_target[:] = self.q_target
-        if self._kind == 'velocity':
+        body, q_target = self.body, self.q_target
+        q, dq, commanded, u = self._measured_and_commanded
+        commanded[...] = q_target
+        if self._follows:
+            np.subtract(q_target, q, u)
+            u *= self._kp
+            u -= np.multiply(self._kd, dq, self._damping)
+        elif self._kind == 'velocity':
             body.dq_target[self.joints] = self._direct
         elif self._kind == 'effort':
-            body.u[self.joints] = self._direct
-        elif self._follows:
-            effort = np.subtract(self.q_target, body.q, self._effort)
-            effort *= self._kp
-            effort -= np.multiply(self._kd, body.dq, self._damping)
-            body.u[:] = effort
+            u[self.joints] = self._direct
         elif self._mode == StateFlag.JOINT_PID:
             body.dq_target[:] = 0.0
             body.u[:] = 0.0

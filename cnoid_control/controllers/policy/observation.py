@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cnoid_control.controllers.policy.terms import (
+    Elements,
     Read,
     Situation,
     TermParameters,
@@ -51,9 +52,8 @@ class Term:
         return self.history.size
 
     def oldest(self) -> np.ndarray:
-        """What it was, so many ticks ago as it is delayed."""
-        assert self.late is not None
-        return self.late[0]
+        """What it was, so many ticks ago as it is delayed; before the first tick what it is."""
+        return self.late[0] if self.late else self.read()
 
 
 class Observation:
@@ -99,23 +99,44 @@ class Observation:
 
     def _compile(self) -> None:
         """Prepare arrays of all terms, so that clip and scale are one operation for all."""
-        self._values = np.zeros(sum(term.size for term in self.terms))
         self._scale = np.concatenate([term.scale for term in self.terms])
+        self._has_history = any(len(term.history) > 1 for term in self.terms)
+        self._scaled = np.zeros(self._scale.size) if self._has_history else self.vector
+        self._scales = bool((self._scale != 1.0).any())
+        self._values = values = np.zeros(self._scale.size) if self._scales else self._scaled
         bounds = [term.clip or (-np.inf, np.inf) for term in self.terms]
         sizes = [term.size for term in self.terms]
         self._lower, self._upper = (np.repeat(bound, sizes) for bound in zip(*bounds, strict=True))
         self._clips = any(term.clip is not None for term in self.terms)
         ends = np.cumsum(sizes)
         slots = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        reads = [term.read if term.late is None else term.oldest for term in self.terms]
-        self._reads = [(self._values[slot], read) for slot, read in zip(slots, reads, strict=True)]
-        self._has_history = any(len(term.history) > 1 for term in self.terms)
-        self._scaled = np.zeros_like(self._values) if self._has_history else self.vector
+        # What only has to be copied needs no function of its own in every period.
+        self._copies: list[tuple[np.ndarray, np.ndarray]] = []
+        self._picks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._reads: list[tuple[np.ndarray, Read]] = []
+        self._origin = np.zeros(self._scale.size)
+        for slot, term in zip(slots, self.terms, strict=True):
+            read = term.read if term.late is None else term.oldest
+            if not isinstance(read, Elements):
+                self._reads.append((values[slot], read))
+                continue
+            if read.origin is not None:
+                self._origin[slot] = read.origin
+            if read.ids is None:
+                self._copies.append((values[slot], read.array))
+            else:
+                self._picks.append((values[slot], read.array, read.ids))
+        self._has_origin = bool(self._origin.any())
         self._rows = [self._scaled[slot] for slot in slots]
         if not self._has_history:
             # What is in the vector is all that they remember.
             for term, row in zip(self.terms, self._rows, strict=True):
                 term.history = row[np.newaxis]
+
+    @property
+    def has_delays(self) -> bool:
+        """Whether a term is delayed, so that `tick` has something to do."""
+        return bool(self._delayed)
 
     @property
     def size(self) -> int:
@@ -140,12 +161,20 @@ class Observation:
     def refresh(self) -> np.ndarray:
         """Compute all terms; the vector."""
         values = self._values
+        for slot, array in self._copies:
+            slot[...] = array
+        for slot, array, ids in self._picks:
+            # The ids are a robot's joints: nothing is ever clipped, but it is not looked for.
+            array.take(ids, None, slot, 'clip')
+        if self._has_origin:
+            values -= self._origin
         for slot, read in self._reads:
             slot[...] = read()
         if self._clips:
             np.maximum(values, self._lower, out=values)
             np.minimum(values, self._upper, out=values)
-        np.multiply(values, self._scale, self._scaled)
+        if self._scales:
+            np.multiply(values, self._scale, self._scaled)
         if self._has_history:
             self._remember()
         return self.vector

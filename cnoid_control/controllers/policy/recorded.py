@@ -130,7 +130,7 @@ def _put(policy: PolicyController, state: Mapping[str, np.ndarray]) -> None:
     if 'joint_vel' in state:
         body.dq[policy.joints] = state['joint_vel']
     if 'last_action' in state:
-        situation.action = state['last_action']
+        situation.action[:] = state['last_action']
     if 'base_pos' in state:
         root.p = state['base_pos']
     if 'base_quat' in state:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +21,26 @@ from cnoid_control.plugin.mailbox import Mailbox, Value
 
 # Computes the present value of a term.
 Read = Callable[[], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A term that is elements of an array which stays where it is, less their origin.
+
+    Attributes:
+        array: the array.
+        ids: the elements in order; None for all.
+        origin: what is taken off, shape (size,); None for nothing.
+    """
+
+    array: np.ndarray
+    ids: np.ndarray | None = None
+    origin: np.ndarray | None = None
+
+    def __call__(self) -> np.ndarray:
+        """The present value."""
+        value = self.array.copy() if self.ids is None else self.array.take(self.ids)
+        return value if self.origin is None else value - self.origin
 
 
 @dataclass
@@ -74,9 +93,10 @@ class Situation:
         joints: ids of the policy's joints, in the policy's order.
         default: default displacements of all joints of the body [rad] or [m].
         base: pose and motion of the base.
-        action: last output of the network, in the policy's order.
-        command: velocity command: forward and to the left [m/s], turning left [rad/s].
-        phases: phases of a gait [rad].
+        gait: phases of a gait.
+        action: last output of the network, in the policy's order, always this array.
+        command: velocity command: forward and to the left [m/s], turning left [rad/s], always this
+            array.
         time_step: number of the inference, from 0.
         time: time since the policy has begun [s].
         outputs: outputs of the last inference, by name.
@@ -87,9 +107,9 @@ class Situation:
     joints: np.ndarray
     default: np.ndarray
     base: Base
+    gait: Gait
     action: np.ndarray = field(default_factory=lambda: np.zeros(0))
     command: np.ndarray = field(default_factory=lambda: np.zeros(3))
-    phases: np.ndarray = field(default_factory=lambda: np.zeros(2))
     time_step: int = 0
     time: float = 0.0
     outputs: dict[str, np.ndarray] = field(default_factory=dict)
@@ -99,6 +119,11 @@ class Situation:
     def body(self) -> Body:
         """The controller's body."""
         return self.io.body
+
+    @property
+    def phases(self) -> np.ndarray:
+        """Phases of the gait [rad]."""
+        return self.gait.phases
 
 
 def _base(what: str) -> Callable[[Situation, TermParameters], Read]:
@@ -137,29 +162,34 @@ def _joint_ids(situation: Situation, given: TermParameters) -> np.ndarray:
 
 def _joint_position(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
-    default = situation.default[ids]
-    take = _selection_of(body.q, ids)
-    return lambda: take() - default
+    return _elements(body.q, ids, situation.default[ids])
 
 
 def _absolute_joint_position(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
-    return _selection_of(body.q, ids)
+    return _elements(body.q, ids)
 
 
 def _joint_velocity(situation: Situation, given: TermParameters) -> Read:
     ids, body = _joint_ids(situation, given), situation.body
     for index in ids:
         situation.io.enable_input(body.joint(int(index)), StateFlag.JOINT_VELOCITY)
-    return _selection_of(body.dq, ids)
+    return _elements(body.dq, ids)
 
 
-def _selection_of(values: np.ndarray, ids: np.ndarray) -> Read:
-    """What takes these elements; a view of them where they are in one piece and in order."""
-    if ids.size and (ids == np.arange(ids[0], ids[0] + ids.size)).all():
-        piece = values[ids[0] : ids[0] + ids.size]
-        return lambda: piece
-    return partial(values.take, ids)
+def _elements(values: np.ndarray, ids: np.ndarray, origin: np.ndarray | None = None) -> Elements:
+    """These elements; all of a view where they are in one piece and in order."""
+    piece = in_one_piece(ids)
+    return (
+        Elements(values, ids, origin) if piece is None else Elements(values[piece], None, origin)
+    )
+
+
+def in_one_piece(ids: np.ndarray) -> slice | None:
+    """What ids are as a slice; None where they do not follow each other."""
+    if not ids.size or (ids != np.arange(ids[0], ids[0] + ids.size)).any():
+        return None
+    return slice(int(ids[0]), int(ids[0]) + ids.size)
 
 
 def _gait_phase(situation: Situation, given: TermParameters) -> Read:
@@ -176,8 +206,7 @@ def _gait_phase(situation: Situation, given: TermParameters) -> Read:
 def _constant(situation: Situation, given: TermParameters) -> Read:
     if not given.value:
         raise CnoidControlError("a term 'constant' needs a value")
-    value = np.array(given.value)
-    return lambda: value
+    return Elements(np.array(given.value))
 
 
 TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
@@ -190,12 +219,12 @@ TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
     'joint_position': _joint_position,
     'absolute_joint_position': _absolute_joint_position,
     'joint_velocity': _joint_velocity,
-    'last_action': lambda situation, given: lambda: situation.action,
-    'velocity_command': lambda situation, given: lambda: situation.command,
-    'linear_velocity_command': lambda situation, given: lambda: situation.command[:2],
-    'yaw_rate_command': lambda situation, given: lambda: situation.command[2:],
-    'sin_phase': lambda situation, given: lambda: np.sin(situation.phases),
-    'cos_phase': lambda situation, given: lambda: np.cos(situation.phases),
+    'last_action': lambda situation, given: Elements(situation.action),
+    'velocity_command': lambda situation, given: Elements(situation.command),
+    'linear_velocity_command': lambda situation, given: Elements(situation.command[:2]),
+    'yaw_rate_command': lambda situation, given: Elements(situation.command[2:]),
+    'sin_phase': lambda situation, given: Elements(situation.gait.sin),
+    'cos_phase': lambda situation, given: Elements(situation.gait.cos),
     'gait_phase': _gait_phase,
     'time_step': lambda situation, given: lambda: np.array([float(situation.time_step)]),
     'constant': _constant,
@@ -330,7 +359,13 @@ class _EnablingBase:
 
 
 class Gait:
-    """Phases that advance with each inference, and stand where no motion is commanded."""
+    """Phases that advance with each inference, and stand where no motion is commanded.
+
+    Attributes:
+        phases: the phases [rad], in [-pi, pi), always this array.
+        sin: their sines, always this array.
+        cos: their cosines, always this array.
+    """
 
     def __init__(self, period: float, offsets: Sequence[float], standing: Sequence[float]) -> None:
         """Begin at the offsets.
@@ -344,27 +379,35 @@ class Gait:
             CnoidControlError: the two are not as many.
         """
         self._step = 2.0 * math.pi / period
-        self._offsets = np.array(offsets, dtype=float)
-        self._standing = np.array(standing, dtype=float)
-        if self._standing.size not in (0, self._offsets.size):
+        self._offsets, self._standing = list(offsets), list(standing)
+        if len(self._standing) not in (0, len(self._offsets)):
             raise CnoidControlError(
-                f'gait: {self._offsets.size} offsets and {self._standing.size} phases while it '
+                f'gait: {len(self._offsets)} offsets and {len(self._standing)} phases while it '
                 'stands: as many of both, or none of these'
             )
+        self.phases, self.sin, self.cos = np.zeros((3, len(self._offsets)))
         self.reset()
 
     def reset(self) -> None:
         """Begin again."""
         self._count = 0
-        self.phases = self._offsets.copy()
+        self._stands = False
+        self._set(self._offsets)
+
+    def _set(self, phases: Sequence[float]) -> None:
+        # One by one: there are two or four of them, and numpy takes longer for so few.
+        for i, phase in enumerate(phases):
+            self.phases[i], self.sin[i], self.cos[i] = phase, math.sin(phase), math.cos(phase)
 
     def advance(self, command: np.ndarray) -> None:
         """Go on by one inference."""
-        if self._standing.size and not any(command.tolist()):
-            self._count = 0
-            self.phases[:] = self._standing
+        if self._standing and not any(command.tolist()):
+            if not self._stands:
+                self._count = 0
+                self._stands = True
+                self._set(self._standing)
             return
+        self._stands = False
         self._count += 1
-        np.add(self._offsets, self._count * self._step + math.pi, self.phases)
-        np.mod(self.phases, 2.0 * math.pi, self.phases)
-        self.phases -= math.pi
+        turned = self._count * self._step + math.pi
+        self._set([(offset + turned) % (2.0 * math.pi) - math.pi for offset in self._offsets])

@@ -87,6 +87,49 @@ def test_joints_are_found_by_name(tmp_path: Path) -> None:
     np.testing.assert_allclose(controller.q_target, [0.1 + 0.4, 0.6, 0.7], atol=1e-6)
 
 
+def test_terms_of_joints_in_any_order_with_history_scale_and_origin(tmp_path: Path) -> None:
+    """What is copied, picked or computed is the same as computed by hand."""
+    terms = {
+        'some': {'source': 'joint_position', 'joints': ['joint2', 'joint0'], 'scale': 2.0},
+        'all': {'source': 'joint_velocity', 'scale': 0.5, 'clip': [-1.0, 1.0]},
+        'one': {'source': 'absolute_joint_position', 'joints': ['joint1']},
+    }
+    given = options(tmp_path, 6, observations=list(terms), terms=terms, posture={'joint0': 0.25})
+    controller = make(given)
+    body = controller.body
+    for q, dq in (((0.5, 0.6, 0.7), (0.1, -3.0, 1.5)), ((-0.5, 0.0, 2.0), (0.0, 0.2, 9.0))):
+        body.q[:], body.dq[:] = q, dq
+        controller.control()
+        expected = [2.0 * q[2], 2.0 * (q[0] - 0.25), *(0.5 * np.clip(dq, -1.0, 1.0)), q[1]]
+        np.testing.assert_allclose(controller.observation.vector, expected, rtol=1e-12)
+        assert controller.observation.terms[0].read() == pytest.approx([q[2], q[0] - 0.25])
+
+
+@pytest.mark.parametrize('where', ['observation', 'input'])
+def test_a_delayed_term_is_what_it_was_so_many_ticks_ago(tmp_path: Path, where: str) -> None:
+    """Of the ticks of the loop, also of those in which the network is not called."""
+    file = counting(tmp_path / 'counting.onnx', JOINTS)
+    late = {'source': 'absolute_joint_position', 'joints': ['joint1'], 'delay': 3}
+    now = {'source': 'absolute_joint_position'}
+    controller = make(
+        {
+            'file': str(file),
+            'joints': NAMES,
+            'observations': ['all'],
+            'terms': {'all': {**now, 'delay': 3 if where == 'observation' else 0}, 'late': late},
+            'inputs': {'h_in': 'state:h_out', 'time_step': 'late'},
+            'period': 0.02,
+        }
+    )
+    for tick in range(7):
+        controller.body.q[:] = float(tick)
+        controller.control()
+        if tick % 2 == 0:
+            assert controller.network.feed['time_step'][0] == max(tick - 3, 0)
+            past = max(tick - 3, 0) if where == 'observation' else tick
+            assert controller.observation.vector.tolist() == [past] * JOINTS
+
+
 def base_state(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Turn and move the base; its rotation, velocity and angular velocity in the world."""
     from cnoid_control.body.rotations import rotation_matrix
@@ -262,18 +305,16 @@ def test_the_network_is_called_once_per_period_and_followed_in_every_tick(tmp_pa
         (controller.network, 'infer'),
         (controller.observation, 'refresh'),
         (controller._command, 'read'),
-        (controller._gait, 'advance'),
+        (controller.situation.gait, 'advance'),
     ):
         setattr(owner, name, counted(name, getattr(owner, name)))
-    reads = controller.observation._reads
-    reads[:] = [(slot, counted('term', read)) for slot, read in reads]
     body = controller.body
     for tick in range(9):
         body.q[:] = 0.1 * tick
         body.dq[:] = 0.5
         controller.io.log_fields.clear()
         controller.control()
-        wanted = ['read', 'advance', 'refresh', 'term', 'infer'] * (tick // 4 + 1)
+        wanted = ['read', 'advance', 'refresh', 'infer'] * (tick // 4 + 1)
         assert calls == wanted
         assert bool(controller.io.log_fields) == (tick % 4 == 0)
         inferred = 0.1 * 4 * (tick // 4)
