@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cnoid_control.controllers.joystick import ENABLE_BUTTON, RELEASED, Joystick, JoystickParameters
+from cnoid_control.controllers.joystick import (
+    ENABLE_BUTTON,
+    RELEASED,
+    Joystick,
+    JoystickParameters,
+)
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Twist
