@@ -73,7 +73,7 @@ class HardwareBase:
     The rates of a named IMU are what it measures.
     """
 
-    has_ticks = False
+    has_ticks: ClassVar[bool] = False
 
     def __init__(self, io: ControllerIO, imu: str = '') -> None:
         """Read nothing yet.
@@ -150,7 +150,7 @@ class EstimatedBase:
         said: what it has put out in this tick.
     """
 
-    has_ticks = True
+    has_ticks: ClassVar[bool] = True
 
     def __init__(self, io: ControllerIO, given: BaseEstimatorParameters, imu: str = '') -> None:
         """Have the sensors read.

@@ -385,7 +385,9 @@ class Gait:
                 f'gait: {len(self._offsets)} offsets and {len(self._standing)} phases while it '
                 'stands: as many of both, or none of these'
             )
-        self.phases, self.sin, self.cos = np.zeros((3, len(self._offsets)))
+        self.phases: np.ndarray = np.zeros(len(self._offsets))
+        self.sin: np.ndarray = np.zeros(len(self._offsets))
+        self.cos: np.ndarray = np.zeros(len(self._offsets))
         self.reset()
 
     def reset(self) -> None:
