@@ -99,8 +99,8 @@ ROS_BUILD = [
     'ament-cmake-pytest',
 ]
 
-# The browser view.
-VIEWER = ['viser>=1.0']
+# The browser view; trimesh reads meshes with their colours, .dae files by pycollada.
+VIEWER = ['viser>=1.0', 'trimesh>=4.0', 'pycollada>=0.8']
 # The search for options: Optuna with CMA-ES.
 TUNE = ['optuna>=4.0', 'cmaes>=0.11']
 # Configurations as environments.

@@ -23,6 +23,7 @@ from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 from cnoid_control.hardware.mujoco.pushes import Pushes
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
+from cnoid_control.hardware.mujoco.surroundings import Surroundings
 from cnoid_control.hardware.mujoco.tracks import TrackCommands
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ class MujocoHardware(Hardware):
         self._lights = Lights(self._mapping, self.data, body)
         self._maker = CameraRenderer(self._mapping, self.data, self._lights, parameters)
         self._vision = VisionSensors(body, self._maker, parameters.seed)
+        self._surroundings = Surroundings(self._mapping, self.data)
         self._request = IORequest()
         self._initial = body.save_state()
         self._tick = 0
@@ -385,6 +387,18 @@ class MujocoHardware(Hardware):
     def look_while(self, is_wanted: Callable[[str], bool]) -> None:
         """Let vision sensors look only while somebody wants to know, by the sensor's name."""
         self._vision.is_wanted = is_wanted
+
+    def contact_forces(self) -> np.ndarray:
+        """Where the robot is touched now, one row per point.
+
+        A row is the index of the link, the position [m] and the force on the link [N], world
+        axes, shape (points, 7).
+        """
+        return self._surroundings.contact_forces()
+
+    def things(self) -> dict[str, np.ndarray]:
+        """Poses of what moves besides the robot: x y z and quaternion x y z w, by name."""
+        return self._surroundings.things()
 
     def _report_divergence(self) -> None:
         found = [

@@ -1,0 +1,272 @@
+"""The picture of a robot: its nodes are where the robot is, by MuJoCo's own positions."""
+
+from __future__ import annotations
+
+import io
+import socket
+from contextlib import redirect_stdout
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import viser
+
+from cnoid_control.simulation import Simulation, load_robot
+from cnoid_control.viewer.frame import Frame
+from cnoid_control.viewer.layers import LAYERS
+from cnoid_control.viewer.scene import Scene
+from cnoid_control.viewer.surfaces import merged, surfaces
+
+
+def free_port():
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope='module')
+def shared_server():
+    """A server of viser that no browser looks at."""
+    with redirect_stdout(io.StringIO()):
+        server = viser.ViserServer(host='127.0.0.1', port=free_port(), verbose=False)
+    yield server
+    with redirect_stdout(io.StringIO()):
+        server.stop()
+
+
+@pytest.fixture
+def server(shared_server):
+    """The same without what the last test has left."""
+    shared_server.scene.reset()
+    shared_server.gui.reset()
+    return shared_server
+
+
+def frame_of(sim):
+    """Frame of a simulation, as the loop would write it."""
+    hardware = sim.hardware
+    body = hardware.body
+    return Frame(
+        time=hardware.time,
+        q=body.q.copy(),
+        dq=body.dq.copy(),
+        u=body.u.copy(),
+        q_target=body.q_target.copy(),
+        root=body.root_q.copy(),
+        contacts=hardware.contact_forces(),
+        things=hardware.things(),
+    )
+
+
+def rotation(node):
+    """Axes of a node."""
+    w, x, y, z = node.wxyz
+    return pin.Quaternion(w, x, y, z).matrix()
+
+
+@pytest.mark.parametrize('config', ['sr1_walk', 'arm_circle', 'trotter_walk', 'pick_and_place'])
+def test_links_are_where_mujoco_has_them(server, config):
+    """Every node of the robot has the pose of its MuJoCo body, after some time of a run."""
+    with Simulation(config) as sim:
+        scene = Scene(server, sim.robot.clone(), sim.config)
+        assert not scene.missing
+        sim.run(0.6)
+        scene.show(frame_of(sim))
+        data = sim.hardware.data
+        assert len(scene.robot.links) >= 4
+        for link in scene.robot.links:
+            node, body = scene.robot.node(link), data.body(link.name)
+            np.testing.assert_allclose(node.position, body.xpos, atol=1e-5)
+            np.testing.assert_allclose(rotation(node), body.xmat.reshape(3, 3), atol=1e-5)
+
+
+def test_every_visible_shape_is_in_the_node_of_what_carries_it(server):
+    """Links behind fixed joints are part of the mesh of the link that moves them."""
+    body = load_robot('gripper_arm')
+    scene = Scene(server, body)
+    for link in body.links:
+        if any(shape.visual for shape in link.description.shapes):
+            assert scene.robot.node(link) is not None, link.name
+
+
+def test_things_move_with_the_world(server):
+    """The boxes on the conveyor are where MuJoCo has them."""
+    with Simulation('conveyor') as sim:
+        scene = Scene(server, sim.robot.clone(), sim.config)
+        before = {name: node.position.copy() for name, node in scene.things.items()}
+        sim.run(1.0)
+        scene.show(frame_of(sim))
+        assert scene.things
+        for name, node in scene.things.items():
+            body = sim.hardware.data.body(name)
+            np.testing.assert_allclose(node.position, body.xpos, atol=1e-9)
+            np.testing.assert_allclose(rotation(node), body.xmat.reshape(3, 3), atol=1e-9)
+        moved = [np.abs(node.position - before[name]).max() for name, node in scene.things.items()]
+        assert max(moved) > 0.01
+
+
+def test_contacts_are_drawn_and_vanish_in_the_air(server):
+    """An arrow per contact point; none is left when nothing is touched."""
+    with Simulation('sr1_pd') as sim:
+        scene = Scene(server, sim.robot.clone(), sim.config)
+        sim.run(0.3)
+        frame = frame_of(sim)
+        scene.show(frame)
+        arrows = server.scene.get_handle_by_name('/contacts')
+        assert arrows.visible
+        assert len(arrows.points) == len(frame.contacts)
+        np.testing.assert_allclose(arrows.points[:, 0], frame.contacts[:, 1:4], atol=1e-6)
+        frame.contacts = frame.contacts[:0]
+        scene.show(frame)
+        assert not arrows.visible
+
+
+def test_the_centre_of_mass_is_that_of_mujoco(server):
+    """The ball is at MuJoCo's centre of mass of the robot, its shadow below it."""
+    with Simulation('trotter_walk') as sim:
+        scene = Scene(server, sim.robot.clone(), sim.config)
+        sim.run(0.5)
+        scene.show(frame_of(sim))
+        center = sim.hardware.data.subtree_com[sim.hardware.data.body(sim.robot.links[0].name).id]
+        ball = server.scene.get_handle_by_name('/com')
+        below = server.scene.get_handle_by_name('/com_ground')
+        np.testing.assert_allclose(ball.position, center, atol=1e-3)
+        np.testing.assert_allclose(below.position[:2], center[:2], atol=1e-3)
+
+
+def test_the_ghost_has_the_commanded_posture(server):
+    """Its links are where forward kinematics have them in the targets."""
+    body = load_robot('arm')
+    scene = Scene(server, body.clone())
+    target = np.linspace(0.1, 0.6, body.num_joints)
+    scene.layers['reference posture'].switch(True)
+    scene.show(Frame(q=np.zeros(body.num_joints), q_target=target, root=body.root_q.copy()))
+    body.q[:] = target
+    body.calc_forward_kinematics()
+    for link in scene.robot.links:
+        ghost = server.scene.get_handle_by_name(f'/reference/{link.name}')
+        np.testing.assert_allclose(ghost.position, link_of(body, link).p, atol=1e-9)
+    scene.layers['reference posture'].switch(False)
+    assert not server.scene.get_handle_by_name('/reference').visible
+
+
+def link_of(body, link):
+    """The same link of another body."""
+    return body.link(link.name)
+
+
+def test_targets_of_tasks_and_their_errors(server):
+    """A frame at the target, a line from what is moved, and the error in words; gone when off."""
+    body = load_robot('arm')
+    scene = Scene(server, body)
+    target, moved = np.eye(4), np.eye(4)
+    target[:3, 3], moved[:3, 3] = [0.5, 0.1, 0.7], [0.4, 0.0, 0.6]
+    log = {
+        'tasks/hand.target': target.ravel(),
+        'tasks/hand.frame': moved.ravel(),
+        'tasks/hand.error': np.array([0.3, 0.4, 0.0]),
+    }
+    scene.show(Frame(log=log))
+    axes = server.scene.get_handle_by_name('/tasks/tasks_hand')
+    np.testing.assert_allclose(axes.position, target[:3, 3])
+    line = server.scene.get_handle_by_name('/tasks/tasks_hand_error')
+    np.testing.assert_allclose(line.points, [[moved[:3, 3], target[:3, 3]]], atol=1e-6)
+    label = server.scene.get_handle_by_name('/tasks/tasks_hand_label')
+    assert label.text == 'hand: 0.5'
+    scene.show(Frame(log={}))
+    assert not any(node.visible for node in (axes, line, label))
+
+
+def test_the_estimated_base_is_shown_where_it_is_believed_to_be(server):
+    """The ghost stands at the logged pose with the measured joints."""
+    body = load_robot('sr1')
+    scene = Scene(server, body)
+    scene.layers['estimated base'].switch(True)
+    pose = np.eye(4)
+    pose[:3, 3] = [1.0, 2.0, 3.0]
+    scene.show(Frame(q=body.q.copy(), root=body.root_q.copy(), log={'c/base_estimate': pose}))
+    ghost = server.scene.get_handle_by_name(f'/estimate/{body.root_link.name}')
+    np.testing.assert_allclose(ghost.position, [1.0, 2.0, 3.0])
+
+
+def test_a_trail_follows_its_link_and_begins_anew_with_time(server):
+    """The ends of the line are the places where the link was."""
+    body = load_robot('arm')
+    scene = Scene(server, body)
+    trails = scene.layers['trails']
+    trails.add(body.links[-1].name)
+    places = []
+    for tick in range(5):
+        q = np.full(body.num_joints, 0.1 * tick)
+        scene.show(Frame(time=float(tick), q=q))
+        places.append(body.links[-1].p.copy())
+    line = server.scene.get_handle_by_name(f'/trails/{body.links[-1].name}')
+    np.testing.assert_allclose(line.points[:, 0], places[:-1], atol=1e-6)
+    np.testing.assert_allclose(line.points[:, 1], places[1:], atol=1e-6)
+    scene.show(Frame(time=0.0, q=np.zeros(body.num_joints)))
+    scene.show(Frame(time=1.0, q=np.full(body.num_joints, 0.3)))
+    assert len(line.points) == 1
+
+
+def test_switches_show_and_hide_their_layers(server):
+    """There is one for every layer, in its state."""
+    body = load_robot('sr1')
+    scene = Scene(server, body)
+    scene.add_controls()
+    assert set(scene.layers) == {layer.label for layer in LAYERS}
+    scene.show(Frame(q=body.q.copy(), root=body.root_q.copy()))
+    ball = server.scene.get_handle_by_name('/com')
+    assert ball.visible
+    scene.layers['centre of mass'].switch(False)
+    assert not ball.visible
+    scene.show(Frame(q=body.q.copy(), root=body.root_q.copy()))
+    assert not ball.visible
+
+
+def test_what_cannot_be_shown_is_said(server, tmp_path):
+    """A mesh file that holds none is named; the rest of the robot is there."""
+    (tmp_path / 'bad.stl').write_text('nothing')
+    model = tmp_path / 'part.urdf'
+    model.write_text(
+        '<robot name="part"><link name="base"><visual><geometry><mesh filename="bad.stl"/>'
+        '</geometry></visual><visual><geometry><box size="1 1 1"/></geometry></visual></link>'
+        '</robot>'
+    )
+    scene = Scene(server, load_robot(model))
+    (sentence,) = scene.missing
+    assert "'base'" in sentence
+    assert 'bad.stl' in sentence
+    assert scene.robot.node(scene.body.root_link) is not None
+
+
+def test_a_state_that_is_no_number_does_not_stop_the_picture(server):
+    """The robot stays where it was; the next frame moves it again."""
+    body = load_robot('sr1')
+    scene = Scene(server, body)
+    before = scene.robot.node(body.root_link).position.copy()
+    scene.show(Frame(q=np.full(body.num_joints, np.nan), root=np.full(7, np.nan)))
+    np.testing.assert_array_equal(scene.robot.node(body.root_link).position, before)
+    scene.show(Frame(q=np.zeros(body.num_joints), root=np.array([1.0, 0, 1, 0, 0, 0, 1])))
+    np.testing.assert_allclose(scene.robot.node(body.root_link).position, [1.0, 0.0, 1.0])
+
+
+def test_a_click_tells_the_link_and_the_point(server):
+    """The point is the first one of the link's surface on the line of sight, in link axes."""
+    body = load_robot('sr1')
+    scene = Scene(server, body)
+    told = []
+    link = scene.robot.links[0]
+    start = link.p + link.R @ np.array([5.0, 0.0, 0.0])
+    direction = link.R @ np.array([-1.0, 0.0, 0.0])
+    click = SimpleNamespace(client='me', ray_origin=tuple(start), ray_direction=tuple(direction))
+    scene._clicked(lambda *values: told.append(values), link, click)
+    ((client, name, point, line),) = told
+    assert (client, name) == ('me', link.name)
+    np.testing.assert_allclose(line, direction)
+    shapes = [mesh for shape in link.description.shapes for mesh in surfaces(shape)]
+    vertices, _ = merged(shapes)
+    assert point[0] == pytest.approx(vertices[:, 0].max(), abs=1e-6)
+    np.testing.assert_allclose(point[1:], 0.0, atol=1e-9)
+    np.testing.assert_array_equal(scene.robot.hit(link, start * 0.0 + 9.0, direction), np.zeros(3))
