@@ -172,6 +172,10 @@ class Balance(Layer):
     label = 'centre of mass'
     hint = 'with its projection to the ground, and the support polygon of the contacts'
 
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage)
+        self.is_on = not stage.body.is_fixed_root
+
     def draw(self, frame: Frame) -> None:
         """Draw the centre of mass; the polygon where there are contacts."""
         body = self.stage.body

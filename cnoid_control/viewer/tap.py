@@ -42,6 +42,7 @@ class FrameTap:
         self._hardware = loop.hardware
         self._body = loop.hardware.body
         self._contacts = getattr(loop.hardware, 'contact_forces', None)
+        self._things = getattr(loop.hardware, 'things', None)
         self._devices: list[Any] = []
         self._is_due = True
         self._next = 0.0
@@ -156,6 +157,7 @@ class FrameTap:
             root_motion=body.root_motion.reshape(-1),
             limited=self._limited(),
             contacts=self._contacts() if self._contacts is not None else np.zeros((0, 7)),
+            things=self._things() if self._things is not None else {},
             devices={
                 device.name: {
                     name: getattr(device, name)

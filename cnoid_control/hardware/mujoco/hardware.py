@@ -278,28 +278,6 @@ class MujocoHardware(Hardware):
         self._pushes.add(link.index, force, point, max(1, steps))
         self._line_up()
 
-    def contact_forces(self) -> np.ndarray:
-        """Forces on the links in the physics step before, for pictures: one row per point.
-
-        A row is the index of the link, the position of the point [m] and the force on the link
-        [N], both in world axes, shape (points, 7).
-        """
-        model, data = self.model, self.data
-        index_of = {int(body): index for index, body in enumerate(self._mapping.links) if body}
-        force, rows = np.zeros(6), []
-        for i in range(data.ncon):
-            contact = data.contact[i]
-            if contact.efc_address < 0:
-                continue
-            mujoco.mj_contactForce(model, data, i, force)
-            # The force is the one that the first geom exerts on the second one.
-            world = force[:3] @ contact.frame.reshape(3, 3)
-            for geom, sign in ((contact.geom2, 1.0), (contact.geom1, -1.0)):
-                link = index_of.get(int(model.geom_bodyid[geom]))
-                if link is not None:
-                    rows.append([link, *contact.pos, *(sign * world)])
-        return np.array(rows, dtype=float).reshape(-1, 7)
-
     def _disturb(self, name: str, errors: DisturbanceParameters) -> Call:
         """Call that makes one of the joints' own sensors err."""
         values = self._joint_values[name]
