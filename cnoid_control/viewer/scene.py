@@ -59,7 +59,7 @@ class Scene:
         self._lock = threading.Lock()
         self._frame: Frame | None = None
         self._followed: np.ndarray | None = None
-        self.follows = False
+        self.follows = not body.is_fixed_root
         body.calc_forward_kinematics()
         server.scene.set_up_direction('+z')
         server.scene.configure_default_lights(enabled=True, cast_shadow=True)
