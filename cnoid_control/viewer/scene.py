@@ -171,13 +171,15 @@ class Scene:
         if not self.follows:
             self._followed = None
             return
-        # Steps and breathing of the robot shall not shake the picture.
+        # Steps of the robot shall not shake the picture.
         place = self.body.root_link.p.copy()
         if self._followed is not None:
             offset = 0.2 * (place - self._followed)
             place = self._followed + offset
             for client in self._server.get_clients().values():
-                client.camera.position = client.camera.position + offset
+                # One that has just come has not told yet where its camera is.
+                if client.camera.update_timestamp:
+                    client.camera.position = client.camera.position + offset
         self._followed = place
 
     # --- controls -----------------------------------------------------------------------------
