@@ -108,6 +108,9 @@ GYM = ['gymnasium>=1.0']
 # Runs on a cluster, where Ray has a wheel.
 RAY = ["ray>=2.30; python_version < '3.14'"]
 
+# Tables of runs as Parquet files.
+PARQUET = ['pyarrow>=14.0']
+
 # colcon runs pytest for a package that has an extra named test with pytest in it.
 TEST = [
     'pytest>=7.4',
@@ -128,6 +131,7 @@ TEST = [
     *TUNE,
     *GYM,
     *RAY,
+    *PARQUET,
 ]
 
 EXTRAS = {
@@ -140,6 +144,7 @@ EXTRAS = {
     'tune': TUNE,
     'gym': GYM,
     'ray': RAY,
+    'parquet': PARQUET,
     # evdev is for Linux, and is compiled where it is installed.
     'teleop': ['sshkeyboard>=2.3', "evdev>=1.6; sys_platform == 'linux'"],
     # Others' programs that the performance table compares with, where they are installed.

@@ -19,14 +19,20 @@ __all__ = [
     'SimpleController',
     'Simulation',
     'StateFlag',
+    'evaluate',
     'load_robot',
     'parameter',
     'run',
 ]
 
 if TYPE_CHECKING:
+    from cnoid_control.evaluation.evaluator import evaluate
     from cnoid_control.simulation import Simulation, load_robot, run
 else:
     __getattr__ = lazy_names(
-        __name__, dict.fromkeys(('Simulation', 'load_robot', 'run'), 'simulation')
+        __name__,
+        {
+            **dict.fromkeys(('Simulation', 'load_robot', 'run'), 'simulation'),
+            'evaluate': 'evaluation.evaluator',
+        },
     )

@@ -98,6 +98,7 @@ class Simulation:
         robots: Mapping[str, Any] | None = None,
         record: bool = True,
         os: TextIO | None = None,
+        hardware: Hardware | None = None,
     ) -> None:
         """Build the simulation; nothing moves yet.
 
@@ -116,6 +117,8 @@ class Simulation:
                 `changes` for the world that they share (`rate`, `hardware.mujoco...`).
             record: whether every tick is kept for `recorded`; False for runs without an end.
             os: stream for messages; the standard error where None.
+            hardware: the simulated robot, where there is one already; made from the configuration
+                where None.
 
         Raises:
             CnoidControlError: a configuration, a model or a controller is wrong.
@@ -133,10 +136,12 @@ class Simulation:
             robots, changes = load_world(source, changes or {})
         if source is not None and robots is None:
             config, maker = load_source(source, controller, options, changes)
-            self.robots = {ONE: SimulatedRobot(ONE, config, maker, os=os, record=record)}
+            self.robots = {ONE: SimulatedRobot(ONE, config, maker, hardware, os, record)}
         else:
             if controller is not None or options:
                 raise CnoidControlError('the controllers of several robots are in `robots`')
+            if hardware is not None:
+                raise CnoidControlError('hardware is that of one robot, and there are several')
             from cnoid_control.shared_world import make_robots
 
             self.robots = make_robots(robots or {}, changes or {}, os, record)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cnoid_control.cli.bench_command import BENCH
 from cnoid_control.cli.check_command import CHECK
 from cnoid_control.cli.convert_command import CONVERT
+from cnoid_control.cli.evaluate_command import EVALUATE
 from cnoid_control.cli.faults_command import FAULTS
 from cnoid_control.cli.get_command import GET
 from cnoid_control.cli.init_command import INIT
@@ -22,7 +23,8 @@ from cnoid_control.cli.teleop_command import TELEOP
 from cnoid_control.exceptions import CnoidControlError
 
 COMMANDS = (
-    RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, TELEOP, CHECK, BENCH, FAULTS
+    RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, TELEOP, EVALUATE, CHECK, BENCH,
+    FAULTS
 )  # fmt: skip
 
 # What shells show for a program that SIGINT has ended.

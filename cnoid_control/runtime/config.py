@@ -267,6 +267,9 @@ class RunParameters:
     safe_state: SafeStateParameters = field(default_factory=SafeStateParameters)
     enable: EnableParameters = field(default_factory=EnableParameters)
     heartbeat: HeartbeatParameters = field(default_factory=HeartbeatParameters)
+    randomize: dict[str, Any] = parameter(
+        {}, 'what `cnoid_control evaluate` draws for each run, see docs/evaluate.md'
+    )
     autostart: bool = parameter(True, 'whether the node configures and activates itself')
     use_sim_time: bool = parameter(False, 'whether the node takes its time from /clock')
 

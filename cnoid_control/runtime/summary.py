@@ -33,6 +33,7 @@ class RunMonitor:
         max_tilt: largest angle of the root's initially upward direction to the vertical [rad].
         tilt: the same angle in the last block [rad].
         fell: whether the free root has tilted beyond 60 degrees or sunk below half its height.
+        start: initial position of the root [m], shape (3,).
     """
 
     def __init__(self, loop: ControlLoop) -> None:
@@ -48,7 +49,8 @@ class RunMonitor:
         self._commanded: np.ndarray | None = None
         self._free = not body.is_fixed_root
         self._up = body.root_link.R[2].copy()
-        self._height = float(body.root_link.p[2])
+        self.start = body.root_link.p.copy()
+        self._height = float(self.start[2])
         self.max_joint_error = 0.0
         self.joint_error = 0.0
         self.max_tilt = 0.0

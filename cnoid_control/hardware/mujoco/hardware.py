@@ -11,15 +11,22 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.exceptions import choices
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.divergence import Diverged
-from cnoid_control.hardware.exceptions import unknown_device
+from cnoid_control.hardware.exceptions import HardwareError, unknown_device
 from cnoid_control.hardware.hardware import Hardware, IORequest, require_devices
+from cnoid_control.hardware.mujoco.command_delay import CommandDelay
+from cnoid_control.hardware.mujoco.deviations import (
+    ActuatorErrors,
+    apply_deviations,
+    displace,
+)
 from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
 from cnoid_control.hardware.mujoco.loops import place_pistons, warn_of_open_loops
 from cnoid_control.hardware.mujoco.model import MujocoModel, build_model
-from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.parameters import DeviationParameters, MujocoParameters
 from cnoid_control.hardware.mujoco.pushes import Pushes
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
@@ -112,12 +119,22 @@ class MujocoHardware(Hardware):
         self.time_step = time_step
         self.time = 0.0
         self.world = world
+        deviations = parameters.deviations
+        if world is not None and (deviations != DeviationParameters() or parameters.pushes):
+            raise HardwareError(
+                'hardware.mujoco.deviations and pushes are for a robot that is alone in its world'
+            )
+        displace(body, deviations)
         self._mapping = mapping or build_model(body, parameters, time_step)
         self.model = self._mapping.model
         self._steps = round(time_step / self.model.opt.timestep)
         self.data = mujoco.MjData(self.model) if world is None else world.data
         self._pushes = Pushes(self._mapping, self.data)
-        self._commands = JointCommands(self._mapping, self.data, body, parameters)
+        errors = ActuatorErrors(self._mapping, deviations)
+        # Before the masses change: the drives have the gains that the model asks for.
+        self._commands = JointCommands(self._mapping, self.data, body, parameters, errors)
+        apply_deviations(self._mapping, self.data, deviations)
+        self._delay = CommandDelay(body, parameters.command_delay, time_step)
         self._inputs = LinkInputs(self._mapping, self.data, body)
         self._outputs = LinkOutputs(self._mapping, self.data, body)
         self._tracks = TrackCommands(self._mapping, self.data, body)
@@ -134,6 +151,25 @@ class MujocoHardware(Hardware):
         for name in parameters.sensors:
             if name not in (known := [*JOINT_SENSORS, *(d.name for d in body.devices)]):
                 raise unknown_device(name, known)
+        self._plan_pushes()
+
+    def _plan_pushes(self) -> None:
+        """Have the pushes of the options act when their time comes."""
+        links = {link.name: link for link in self.body.links}
+        step = self.model.opt.timestep
+        for name, push in self.parameters.pushes.items():
+            key = f'hardware.mujoco.pushes.{name}'
+            if push.link not in links:
+                raise HardwareError(f'{key}.link: unknown {push.link!r}; {choices(links)}')
+            if len(push.force) != 3 or len(push.point) not in (0, 3):
+                raise HardwareError(f'{key}: force and point have 3 values each')
+            self._pushes.add(
+                links[push.link].index,
+                np.array(push.force),
+                np.array(push.point) if push.point else None,
+                max(1, round(push.duration / step)),
+                round(push.time / step),
+            )
 
     def _bind(self) -> None:
         """Bind the calls that copy the state to the body in each tick."""
@@ -197,7 +233,9 @@ class MujocoHardware(Hardware):
             self._set_state()
         require_devices(self.body, request, self.name)
         self._request = request
+        self._delay.show()
         self._commands.open(request)
+        self._delay.give_back()
         self._outputs.open(request)
         self._tracks.open(request)
         self._inputs.open(request)
@@ -226,6 +264,8 @@ class MujocoHardware(Hardware):
         at_end: list[Call] = [*self.between, *forces, *commands.latches]
         self.at_end = at_end
         self._writes: list[Call] = list(commands.writes)
+        if self._delay.ticks:
+            self._writes = [self._delay.take, *self._writes, self._delay.give_back]
         if self._tracks.active:
             at_end.append(partial(self._tracks.integrate, self.time_step))
         for channel in (outputs, self._tracks):
@@ -302,6 +342,8 @@ class MujocoHardware(Hardware):
         """Go back to the state and the time at the start; the next read gives that state."""
         self.body.restore_state(self._initial)
         self._pushes.clear()
+        self._plan_pushes()
+        self._delay.reset()
         if self.world is not None:
             self.world.reset()
         mujoco.mj_resetData(self.model, self.data)

@@ -12,13 +12,16 @@ from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.channels import (
     CHANNELS,
     COMMAND_CHANNELS,
+    DAMPING,
     DRIVE_MODES,
     FOLLOWING,
     FOLLOWING_WITH_EFFORT,
+    STIFFNESS,
     commanded_flags,
 )
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
+from cnoid_control.hardware.mujoco.deviations import ActuatorErrors
 from cnoid_control.hardware.mujoco.model import MujocoModel
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
 
@@ -49,6 +52,7 @@ class JointCommands:
         data: mujoco.MjData,
         body: Body,
         parameters: MujocoParameters,
+        errors: ActuatorErrors,
     ) -> None:
         self._model = mapping.model
         self._mapping = mapping
@@ -57,7 +61,10 @@ class JointCommands:
         self._controls = mapping.controls
         self._body = body
         self._step = mapping.model.opt.timestep
+        self._errors = errors
         self._stiffness, self._damping = _servo_gains(mapping, parameters)
+        self._stiffness = self._stiffness * errors.stiffness
+        self._damping = self._damping * errors.damping
         joints = [body.all_joints[slot].description for slot in mapping.slots]
         self._has_rate_actuator = np.array(
             [
@@ -107,7 +114,9 @@ class JointCommands:
         self._pid = None
         if pid.any():
             rows = np.flatnonzero(pid)
-            self._pid = PidActuators(self._mapping, self._data, self._body, rows, at_once[rows])
+            self._pid = PidActuators(
+                self._mapping, self._data, self._body, rows, at_once[rows], self._errors
+            )
             self.writes.append(self._pid.write)
             self.latches.append(self._pid.latch)
         for call in (*self.writes, *self.latches):
@@ -168,10 +177,11 @@ class JointCommands:
         rated = self._rated(modes)
         servo = plain | following
         direct = following | (modes == StateFlag.JOINT_EFFORT)
-        gain[actuators, 0] = np.where(plain, self._stiffness, direct)
-        gain[actuators[rated], 0] = self._damping[rated]
-        bias[actuators, 1] = np.where(servo & ~rated, -self._stiffness, 0.0)
-        bias[actuators, 2] = np.where(servo, -self._damping, 0.0)
+        strength = self._errors.strength
+        gain[actuators, 0] = np.where(plain, self._stiffness, direct) * strength
+        gain[actuators[rated], 0] = self._damping[rated] * strength[rated]
+        bias[actuators, 1] = np.where(servo & ~rated, -self._stiffness, 0.0) * strength
+        bias[actuators, 2] = np.where(servo, -self._damping, 0.0) * strength
 
     @property
     def integrates(self) -> bool:
@@ -236,6 +246,7 @@ class PidActuators:
         body: Body,
         rows: np.ndarray,
         at_once: np.ndarray,
+        errors: ActuatorErrors,
     ) -> None:
         """Take over actuators of a simulation; the integrals start at zero.
 
@@ -245,7 +256,13 @@ class PidActuators:
             body: the robot, whose commands are taken.
             rows: the joints, by place among the model's slots.
             at_once: which of them take commands without the delay of one tick, shape of rows.
+            errors: how the actuators differ from what they are told.
         """
+        self._strength = errors.strength[rows]
+        # In the order of the sources.
+        self._factors = np.ones((len(COMMAND_CHANNELS), rows.size))
+        self._factors[COMMAND_CHANNELS.index(STIFFNESS)] = errors.stiffness[rows]
+        self._factors[COMMAND_CHANNELS.index(DAMPING)] = errors.damping[rows]
         self._actuators = mapping.actuators[rows]
         self._controls = mapping.controls[rows]
         self._data = data
@@ -268,6 +285,7 @@ class PidActuators:
         """Take over the body's commands; those in no-delay mode act from now on."""
         for pending, source in zip(self._pending, self._sources, strict=True):
             pending[:] = source[self._slots]
+        self._pending *= self._factors
         if self._at_once.any():
             self._apply(self._at_once)
 
@@ -278,10 +296,10 @@ class PidActuators:
     def _apply(self, chosen: np.ndarray) -> None:
         self._active[:, chosen] = self._pending[:, chosen]
         actuators = self._actuators
-        self._gain[actuators, 0] = 1.0
+        self._gain[actuators, 0] = self._strength
         *_, kd, _, kp = self._active
-        self._bias[actuators, 1] = -kp
-        self._bias[actuators, 2] = -kd
+        self._bias[actuators, 1] = -kp * self._strength
+        self._bias[actuators, 2] = -kd * self._strength
         self._set_controls()
 
     def integrate(self) -> None:

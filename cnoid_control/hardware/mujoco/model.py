@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import replace
 
 import mujoco
@@ -101,6 +102,12 @@ class MujocoModel:
             (top, model.body_pos[top].copy(), model.body_quat[top].copy())
             for top in np.unique(self.links[tops])
         ]
+
+    def of(self, body: Body) -> MujocoModel:
+        """The same compiled model for another body of the same robot."""
+        other = copy(self)
+        other.body = body
+        return other
 
     def _free_joint(self, name: str) -> tuple[slice, slice]:
         joint = element_id(self.model, JOINT, name)

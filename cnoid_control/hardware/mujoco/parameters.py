@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cnoid_control.hardware.disturbance import DisturbanceParameters
 from cnoid_control.parameters import parameter
@@ -25,6 +25,66 @@ class ObjectParameters:
         [0.6, 0.6, 0.6, 1.0], 'red, green, blue, opacity', minimum=0.0, maximum=1.0
     )
     friction: float = parameter(0.5, 'Coulomb friction coefficient', minimum=0.0)
+
+
+@dataclass
+class PushParameters:
+    """A force from outside at a time of the run."""
+
+    link: str = parameter(description='link that is pushed')
+    force: list[float] = parameter(description='world axes', unit='N')
+    time: float = parameter(description='when it begins', unit='s', minimum=0.0)
+    duration: float = parameter(0.1, 'how long it acts', unit='s', minimum=0.0)
+    point: list[float] = parameter(
+        [], "where it acts, in the link's frame; at its centre of mass where empty", unit='m'
+    )
+
+
+@dataclass
+class DeviationParameters:
+    """How the simulated robot differs from its model; what controllers see of the model stays."""
+
+    friction: float = parameter(
+        0.0, "Coulomb friction of every contact; 0 for the model's", minimum=0.0
+    )
+    friction_scale: float = parameter(1.0, 'factor on the friction of every contact', minimum=0.0)
+    link_friction: dict[str, float] = parameter(
+        {}, 'Coulomb friction of the contacts of a link, by link', minimum=0.0
+    )
+    mass: dict[str, float] = parameter(
+        {}, 'factor on the mass and the inertia of a link, by link', minimum=1e-6
+    )
+    inertia: dict[str, float] = parameter(
+        {}, 'factor on the inertia of a link, by link', minimum=1e-6
+    )
+    com: dict[str, list[float]] = parameter(
+        {}, "offset of a link's centre of mass in the link's axes, by link", unit='m'
+    )
+    strength: dict[str, float] = parameter(
+        {}, "share of its effort that a joint's actuator gives, by joint", minimum=0.0
+    )
+    kp: dict[str, float] = parameter(
+        {}, "factor on the position gain of a joint's actuator, by joint", minimum=0.0
+    )
+    kd: dict[str, float] = parameter(
+        {}, "factor on the velocity gain of a joint's actuator, by joint", minimum=0.0
+    )
+    damping: dict[str, float] = parameter(
+        {}, 'viscous damping by joint', unit='N m s/rad', minimum=0.0
+    )
+    armature: dict[str, float] = parameter(
+        {}, 'rotor inertia by joint', unit='kg m^2', minimum=0.0
+    )
+    frictionloss: dict[str, float] = parameter(
+        {}, 'dry friction by joint', unit='N m', minimum=0.0
+    )
+    posture: dict[str, float] = parameter(
+        {}, 'offset of the initial displacement, by joint', unit='rad or m'
+    )
+    position: list[float] = parameter([], "offset of the root's initial position", unit='m')
+    rpy: list[float] = parameter(
+        [], "turn of the root's initial pose about the world's axes", unit='rad'
+    )
 
 
 @dataclass
@@ -55,6 +115,19 @@ class SceneParameters:
     ambient_light: float = parameter(
         1.0, "brightness of the light that is not the robot's", minimum=0.0
     )
+
+
+# Options of the physics that the compiled model does not depend on.
+NOT_COMPILED = (
+    'sensors',
+    'seed',
+    'camera_renderer',
+    'servo_stiffness',
+    'servo_damping',
+    'command_delay',
+    'pushes',
+    'deviations',
+)
 
 
 @dataclass
@@ -95,3 +168,11 @@ class MujocoParameters(SceneParameters):
     servo_damping: float = parameter(
         1e2, 'velocity gain of displacement and velocity servos', unit='N m s/rad', minimum=0.0
     )
+    command_delay: float = parameter(
+        0.0,
+        'age of joint commands when they act, besides the tick that the loop takes',
+        unit='s',
+        minimum=0.0,
+    )
+    pushes: dict[str, PushParameters] = parameter({}, 'forces from outside, by name')
+    deviations: DeviationParameters = field(default_factory=DeviationParameters)
