@@ -148,6 +148,21 @@ def load_yaml(text: str, on_duplicate: Duplicate | None = None) -> Any:
     return _load(text, _StrictLoader, on_duplicate)[0]
 
 
+class _RosDumper(yaml.SafeDumper):
+    """Writes what is the same twice: rcl reads no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Refer to nothing."""
+        return True
+
+
+def ros_yaml(content: Any) -> str:
+    """YAML text of plain data that programs of ROS read as a parameter file."""
+    return yaml.dump(
+        content, Dumper=_RosDumper, sort_keys=False, default_flow_style=None, width=99
+    )
+
+
 def load_python_dump(text: str) -> Any:
     """As `load_yaml`, for what `yaml.dump` of Python has written.
 

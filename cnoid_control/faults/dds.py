@@ -428,7 +428,7 @@ DDS_FAULTS = (
     ),
     DdsFault(
         'force sensors stop',
-        _deactivate('left_ankle_broadcaster', 'right_ankle_broadcaster'),
+        _deactivate('LeftAnkleForceSensor_broadcaster', 'RightAnkleForceSensor_broadcaster'),
         'AnkleForceSensor',
         threshold=SHIPPED.device_limit('', PERIOD),
         missed='LeftAnkleForceSensor',

@@ -9,35 +9,29 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import rclpy
 import yaml
-from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.faults.ros_observer import SERVICE_TIMEOUT, RosObserver
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
 from cnoid_control.faults.wire import STATES, WireObserver
-from cnoid_control.ros.robot.controller_manager import ControllerManager
-from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.transport import reserved_domain
 from cnoid_control.runtime.config import load_config, merge
-from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, QuietProcess
+from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
 JOINTS = 29
 # What it starts must not go on without it.
 BOUND_MODULE = 'cnoid_control.faults.child_process'
 DEVICE_TOPICS = {
     'WaistIMU': 'imu_sensor_broadcaster/imu',
-    'LeftAnkleForceSensor': 'left_ankle_broadcaster/wrench',
-    'RightAnkleForceSensor': 'right_ankle_broadcaster/wrench',
+    'LeftAnkleForceSensor': 'LeftAnkleForceSensor_broadcaster/wrench',
+    'RightAnkleForceSensor': 'RightAnkleForceSensor_broadcaster/wrench',
 }
 DEVICE_TYPES = {
     'WaistIMU': 'sensor_msgs/msg/Imu',
@@ -47,7 +41,6 @@ DEVICE_TYPES = {
 # Commands after which SR1 stands, and the watchdog's grace is over.
 STANDING = 1500
 START_TIMEOUT = 60.0
-SERVICE_TIMEOUT = 60.0
 LOG_LINE = re.compile(r'\[(\d+\.\d+)\] \[[\w.]+\]: (.*)')
 
 
@@ -174,34 +167,16 @@ class DdsRig:
         from nav_msgs.msg import Odometry
         from std_msgs.msg import String
 
-        context = Context()
-        rclpy.init(context=context, domain_id=domain)
-        self._stack.callback(rclpy.try_shutdown, context=context)
-        self.node = Node('fault_injector', context=context, enable_rosout=False)
+        self._observer = RosObserver(domain)
+        self._stack.callback(self._observer.close)
+        self.node = self._observer.node
+        self._supervision = self._observer.supervision
         self.node.create_subscription(Odometry, 'cnoid_control_mujoco/root', self._see, 1)
         self._fault = self.node.create_publisher(String, 'fault', 1)
-        self._supervision = SupervisionNode(self.node)
-        self._stack.callback(self._supervision.close)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(self.node)
-
-        stop = threading.Event()
-
-        def serve() -> None:
-            while not stop.is_set():
-                executor.spin_once(timeout_sec=0.05)
-
         topics = {DEVICE_TOPICS[observed]: DEVICE_TYPES[observed]} if observed else {}
         self.wire = WireObserver(self.node, JOINTS, MAX_EFFORT, self.time_step, topics)
         self._stack.callback(self.wire.close)
-        # Who looks on is busy: without this a call to the node would wait for it again and again.
-        quiet = QuietProcess()
-        quiet.begin()
-        self._stack.callback(quiet.end)
-        thread = threading.Thread(target=serve, name='fault injector', daemon=True)
-        thread.start()
-        self._stack.callback(thread.join)
-        self._stack.callback(stop.set)
+        self._observer.start()
 
     def _see(self, message: Any) -> None:
         self.height = message.pose.pose.position.z
@@ -240,31 +215,22 @@ class DdsRig:
 
     def active_controllers(self) -> list[str]:
         """Names of the controllers that controller_manager has active."""
-        manager = ControllerManager('/controller_manager', self._supervision)
-        return [name for name, state in manager.states().items() if state.state == 'active']
+        states = self._observer.controllers()
+        return [name for name, state in states.items() if state == 'active']
 
     def trigger(self, service: str) -> Any:
         """Call a std_srvs/Trigger service of the node; the answer."""
-        from std_srvs.srv import Trigger
-
-        return self._supervision.call(
-            Trigger, f'/cnoid_control/{service}', Trigger.Request(), SERVICE_TIMEOUT
-        )
+        return self._observer.trigger(service)
 
     # --- what came of it ----------------------------------------------------------------------
 
     def log(self, name: str) -> str:
         """What a process has written so far."""
-        path = self._folder / f'{name}.log'
-        return path.read_text(errors='replace') if path.exists() else ''
+        return read_log(self._folder / f'{name}.log')
 
     def when(self, name: str, words: str) -> tuple[float, str]:
         """Time and text of the first log line with these words; 0 and nothing for none."""
-        for line in self.log(name).splitlines():
-            found = LOG_LINE.search(line)
-            if found is not None and words in found.group(2):
-                return float(found.group(1)), found.group(2)
-        return 0.0, ''
+        return find_line(self.log(name), words)
 
     def injected(self, name: str) -> float:
         """When a process injected a fault into itself, by the wall clock [s]; 0: never."""
@@ -304,6 +270,20 @@ class DdsRig:
     def close(self) -> None:
         """End everything."""
         self._stack.close()
+
+
+def read_log(path: Path) -> str:
+    """What is in a log file so far; nothing where it is not there yet."""
+    return path.read_text(errors='replace') if path.exists() else ''
+
+
+def find_line(log: str, words: str) -> tuple[float, str]:
+    """Time and text of the first line of a log with these words; 0 and nothing for none."""
+    for line in log.splitlines():
+        found = LOG_LINE.search(line)
+        if found is not None and words in found.group(2):
+            return float(found.group(1)), found.group(2)
+    return 0.0, ''
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -17,6 +17,7 @@ PROMISES = (
     (500.0, 'diff_drive, PX4, Autoware'),
 )
 
+VERDICTS = {True: 'yes', False: '**no**', None: 'skipped'}
 
 # Columns of the table, and how they are aligned in Markdown.
 COLUMNS = {
@@ -38,10 +39,11 @@ class FaultResult:
 
     Attributes:
         fault: name of the fault.
-        where: 'embedded' or 'dds'.
+        where: 'embedded', 'dds' or 'gazebo'.
         reaction_ms: time from when the fault becomes detectable, by the thresholds in force, to
             the first command that answers it [ms]; None where nothing had to be done.
-        survived: whether everything that must hold did, at the first attempt.
+        survived: whether everything that must hold did, at the first attempt; None where the
+            fault was not injected, for what it needs is not here.
         outcome: one sentence on what happened.
         periods: control periods that had begun by then, counting the one in which the fault
             became detectable; None where they do not count.
@@ -53,7 +55,7 @@ class FaultResult:
     fault: str
     where: str
     reaction_ms: float | None
-    survived: bool
+    survived: bool | None
     outcome: str
     periods: int | None = None
     attempts: int = 1
@@ -74,6 +76,11 @@ class FaultResult:
         return next(kept, 'slower')
 
 
+def skipped(fault: str, where: str, reason: str) -> FaultResult:
+    """Row of a fault that cannot be injected here, and why."""
+    return FaultResult(fault, where, None, None, f'not injected: {reason}', attempts=0)
+
+
 def run_row(inject: Callable[[], FaultResult]) -> FaultResult:
     """Inject a fault; one that is not survived is injected again, to tell how often it happens.
 
@@ -85,7 +92,7 @@ def run_row(inject: Callable[[], FaultResult]) -> FaultResult:
         inject: injects the fault into a fresh testbed.
     """
     first = inject()
-    if first.survived:
+    if first.survived is not False:
         return first
     later: list[FaultResult] = []
     while len(later) < MAX_ATTEMPTS - 1 and not (later and later[-1].survived):
@@ -105,7 +112,7 @@ def to_markdown(results: Sequence[FaultResult]) -> str:
         reaction = '' if result.reaction_ms is None else f'{result.reaction_ms:.1f}'
         periods = '' if result.periods is None else result.periods
         total = '' if result.total_ms is None else f'{result.total_ms:.1f}'
-        survived = 'yes' if result.survived else '**no**'
+        survived = VERDICTS[result.survived]
         lines.append(
             f'| {result.fault} | {result.where} | {reaction} | {periods} | {total} '
             f'| {result.promise} | {result.attempts} | {survived} | {result.outcome} |'

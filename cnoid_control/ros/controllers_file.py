@@ -11,7 +11,7 @@ import yaml
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.sim.controllers import SimulatedController
 from cnoid_control.runtime.config import InvalidConfigFile
-from cnoid_control.strict_yaml import load_yaml
+from cnoid_control.strict_yaml import load_yaml, ros_yaml
 
 MANAGER = 'controller_manager'
 
@@ -47,20 +47,20 @@ def controllers_text(
             parameters['frame_id'] = (frames or {}).get(frame, frame)
         if parameters:
             content[f'/**/{controller.name}'] = {'ros__parameters': parameters}
-    return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=99)
+    return ros_yaml(content)
 
 
 def rate_text(rate: float) -> str:
     """Text of a parameter file that sets only the rate of a controller_manager [Hz]."""
     content = {f'/**/{MANAGER}': {'ros__parameters': {'update_rate': round(rate)}}}
-    return yaml.safe_dump(content)
+    return ros_yaml(content)
 
 
 def force_sign_text(broadcasters: Iterable[str]) -> str:
     """Text of a parameter file by which broadcasters of forces turn their sign."""
     turned = {what: dict.fromkeys('xyz', -1.0) for what in ('force', 'torque')}
     content = {f'/**/{name}': {'ros__parameters': {'multiplier': turned}} for name in broadcasters}
-    return yaml.safe_dump(content)
+    return ros_yaml(content)
 
 
 def read_controllers(file: Path) -> LoadedControllers:

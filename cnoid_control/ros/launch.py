@@ -13,22 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
-import yaml
 from launch import LaunchContext, LaunchDescription
 from launch.action import Action
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
     ExecuteProcess,
+    LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit, OnShutdown
+from launch.event_handlers import OnProcessExit, OnProcessStart, OnShutdown
 from launch.events import Shutdown
+from launch.events.process import ProcessExited
 from launch_ros.actions import Node
 
 from cnoid_control.exceptions import CnoidControlError
-from cnoid_control.ros.launch_files import LaunchFiles
+from cnoid_control.ros.launch_files import CLOCK_TIMEOUT, LaunchFiles
 from cnoid_control.ros.node.parameters import NODE_KEYS
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot_config import load_robot_config
@@ -36,6 +37,7 @@ from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import HeartbeatParameters, RunConfig, find_config, load_config
 from cnoid_control.runtime.defaults import MODEL_SUFFIXES, load_run
 from cnoid_control.share import shared_file
+from cnoid_control.strict_yaml import ros_yaml
 
 PACKAGE = 'cnoid_control'
 HARDWARE = ('mujoco', 'mock', 'topic', 'gazebo', 'mujoco_ros2_control', 'real')
@@ -47,6 +49,9 @@ WITHOUT_GAINS = ('topic', 'gazebo', 'mujoco_ros2_control')
 SIMULATED_TIMEOUT = 1.0
 # A person may pause Gazebo: then nothing moves, and nothing is lost [s].
 GAZEBO_TIMEOUT = 3600.0
+# Time after which a Gazebo that was killed is started again [s].
+RESPAWN_DELAY = 1.0
+GZ_ARGS = '-r -v 1'
 # World that stands for the Gazebo that runs already.
 RUNNING = 'running'
 
@@ -95,6 +100,8 @@ class Bringup:
         self.heartbeat = given['heartbeat'] == 'true'
         self.gz_args, self.gazebo_world = given['gz_args'], given['world']
         self.joins = self.hardware == 'gazebo' and self.gazebo_world == RUNNING
+        self.respawn = given['respawn'] == 'true'
+        self._check_gazebo(given)
         self.files = LaunchFiles(
             self.config,
             self.hardware,
@@ -122,6 +129,34 @@ class Bringup:
             f'joint_pid: interfaces: {self.hardware} has no stiffness and damping interfaces; '
             'auto and effort have PD computed in the node'
         )
+
+    def _check_gazebo(self, given: dict[str, str]) -> None:
+        """Refuse what only Gazebo has elsewhere, and a world that is not there.
+
+        Raises:
+            CnoidControlError: the message names the argument, its value and what there is.
+        """
+        world, hardware = self.gazebo_world, self.hardware
+        if hardware != 'gazebo':
+            for name, default in (('world', ''), ('gz_args', GZ_ARGS), ('respawn', 'false')):
+                if given[name] != default:
+                    raise CnoidControlError(
+                        f'{name}: {given[name]!r} is for hardware:=gazebo, not for {hardware}'
+                    )
+        if self.joins and (self.respawn or given['gz_args'] != GZ_ARGS):
+            raise CnoidControlError(
+                'world:=running: Gazebo was started by somebody else: it takes neither gz_args '
+                'nor respawn'
+            )
+        try:
+            shlex.split(self.gz_args)
+        except ValueError as error:
+            raise CnoidControlError(f'gz_args: {self.gz_args!r}: {error}') from error
+        if world.endswith(('.sdf', '.world')) and '/' in world and not Path(world).is_file():
+            raise CnoidControlError(
+                f"world: {world!r} is not a file; give an SDF file, the name of one of Gazebo's "
+                "own, such as 'empty.sdf', or 'running'"
+            )
 
     def _offset(self, given: str) -> tuple[float, float]:
         """How far the robot is put from where the configuration has it, x and y [m].
@@ -177,6 +212,7 @@ class Bringup:
         if self.hardware == 'gazebo':
             for watch in ('state_timeout', 'device_timeout'):
                 changes[f'watchdog.{watch}'] = GAZEBO_TIMEOUT
+            changes['watchdog.clock_timeout'] = CLOCK_TIMEOUT
             if not self.joins:
                 changes['hardware.ros2_control.release_timeout'] = 0.5
             # Its plug-in leaves the last effort in place, which Gazebo prefers to all else.
@@ -232,15 +268,27 @@ class Bringup:
     def mujoco_ros2_control(self) -> list[Action]:
         """ros2_control with MuJoCo inside, by the package mujoco_ros2_control."""
         manager = self._manager('mujoco_ros2_control')
-        return [self._state_publisher(), manager, *self._spawners()]
+        ended = OnProcessExit(
+            target_action=manager,
+            on_exit=[EmitEvent(event=Shutdown(reason='mujoco_ros2_control has ended'))],
+        )
+        return [
+            RegisterEventHandler(ended),
+            self._state_publisher(),
+            manager,
+            *self._spawners(),
+        ]
 
     def gazebo(self) -> list[Action]:
         """The robot in Gazebo with ros2_control inside; and Gazebo, unless it runs already."""
+        robot = [self._state_publisher(), *self._put_into_gazebo()]
+        return robot if self.joins else [*self._gazebo_server(), *robot]
+
+    def _put_into_gazebo(self) -> list[Action]:
         spawn = self._node(
             'ros_gz_sim', 'create', arguments=['-topic', 'robot_description', *self._place()]
         )
-        robot = [self._state_publisher(), spawn, *self._spawners()]
-        return robot if self.joins else [*self._gazebo_server(), *robot]
+        return [spawn, *self._spawners()]
 
     def _gazebo_server(self) -> list[Action]:
         """Gazebo and the bridge for its clock, which all robots in it share."""
@@ -255,14 +303,38 @@ class Bringup:
             name='gazebo',
             output='screen',
             additional_env={'GZ_SIM_SYSTEM_PLUGIN_PATH': os.pathsep.join(filter(None, paths))},
-            on_exit=[EmitEvent(event=Shutdown(reason='Gazebo has ended'))],
+            respawn=self.respawn,
+            respawn_delay=RESPAWN_DELAY,
+            on_exit=self._gazebo_ended,
         )
         clock = self._node(
             'ros_gz_bridge',
             'parameter_bridge',
             arguments=['/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock'],
         )
-        return [gazebo, clock]
+        if not self.respawn:
+            return [gazebo, clock]
+        starts = 0
+
+        def started(*_: Any) -> list[Action]:
+            nonlocal starts
+            starts += 1
+            return self._put_into_gazebo() if starts > 1 else []
+
+        again = OnProcessStart(target_action=gazebo, on_start=started)
+        return [RegisterEventHandler(again), gazebo, clock]
+
+    def _gazebo_ended(self, event: ProcessExited, _: LaunchContext) -> list[Action]:
+        """End the launch with Gazebo, unless that was killed and is started again."""
+        if self.respawn and event.returncode != 0:
+            reset = f'{self.namespace.rstrip("/")}/{PACKAGE}/reset'
+            return [
+                LogInfo(
+                    msg=f'Gazebo has died with status {event.returncode}; it is started again '
+                    f'with the robot, which is held there until /{reset.lstrip("/")} is called'
+                )
+            ]
+        return [EmitEvent(event=Shutdown(reason='Gazebo has ended'))]
 
     def _place(self) -> list[str]:
         """Name and place of the robot in Gazebo; a fixed one has its place in its URDF."""
@@ -356,7 +428,7 @@ def _config_file(name: str, folder: Path) -> Path:
     model = values['robot']['model']
     values['robot']['model'] = model if '://' in model else str(Path(model).resolve())
     file = folder / 'config.yaml'
-    file.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}), encoding='utf-8')
+    file.write_text(ros_yaml({'/**': {'ros__parameters': values}}), encoding='utf-8')
     return file
 
 
@@ -475,7 +547,13 @@ ARGUMENTS = (
         (),
         "how far the robot is put from its place in Gazebo, x and y [m], such as '0 1.5'",
     ),
-    Argument('gz_args', '-r -v 1', (), "Gazebo's arguments besides the world"),
+    Argument('gz_args', GZ_ARGS, (), "Gazebo's arguments besides the world"),
+    Argument(
+        'respawn',
+        'false',
+        ('true', 'false'),
+        'whether a Gazebo that was killed is started again, with the robot in it',
+    ),
     Argument(
         'headless',
         'false',

@@ -38,6 +38,8 @@ from cnoid_control.runtime.defaults import make_robot
 
 # Kinds of hardware whose robot has its place in the frame `world`.
 IN_WORLD = ('mujoco', 'topic')
+# Gazebo tells its clock also while it is paused: silence for so long is its end [s].
+CLOCK_TIMEOUT = 3.0
 
 
 @dataclass

@@ -141,6 +141,7 @@ def make_loop(
     detailed_trace: bool = False,
     reports: LoopReports | None = None,
     watches_subscribers: bool = False,
+    watches_clock: bool = False,
     controllers: list[ManagedController] | None = None,
 ) -> ControlLoop:
     """The whole loop of a configuration, ready to run.
@@ -152,6 +153,7 @@ def make_loop(
         detailed_trace: whether the trace holds what plots need.
         reports: whom the loop tells what it finds; the stream where None.
         watches_subscribers: whether somebody tells the watchdog who receives the commands.
+        watches_clock: whether somebody tells the watchdog of the simulator's clock.
         controllers: the controllers; made from the configuration where None.
 
     Raises:
@@ -189,6 +191,7 @@ def make_loop(
             active_control_only=given.active_control_only,
             reports=reports,
             watches_subscribers=watches_subscribers,
+            watches_clock=watches_clock,
         )
     except Exception:
         if made:
@@ -212,6 +215,7 @@ def wire_loop(
     active_control_only: bool = True,
     reports: LoopReports | None = None,
     watches_subscribers: bool = False,
+    watches_clock: bool = False,
 ) -> ControlLoop:
     """Loop of a robot and its controllers, with everything that keeps the robot safe.
 
@@ -230,6 +234,7 @@ def wire_loop(
         active_control_only: whether the run ends when every controller returns False in a tick.
         reports: whom the loop tells what it finds.
         watches_subscribers: whether somebody tells the watchdog who receives the commands.
+        watches_clock: whether somebody tells the watchdog of the simulator's clock.
 
     Raises:
         ParameterError: a limit is for a joint that does not exist.
@@ -268,6 +273,7 @@ def wire_loop(
         recorder=recorder,
         active_control_only=active_control_only,
         watches_subscribers=watches_subscribers,
+        watches_clock=watches_clock,
     )
 
 

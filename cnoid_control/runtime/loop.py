@@ -146,6 +146,7 @@ class ControlLoop:
         recorder: TickRecorder | None = None,
         active_control_only: bool = True,
         watches_subscribers: bool = False,
+        watches_clock: bool = False,
     ) -> None:
         """Put the parts together; nothing is opened yet. `build.wire_loop` makes the parts.
 
@@ -162,6 +163,7 @@ class ControlLoop:
             recorder: where each tick is noted for a log file, if anywhere.
             active_control_only: whether the run ends when every controller returns False.
             watches_subscribers: whether somebody tells the watchdog who receives the commands.
+            watches_clock: whether somebody tells the watchdog of the simulator's clock.
         """
         self.hardware = hardware
         self.host = host
@@ -185,6 +187,7 @@ class ControlLoop:
         self.exhausted = False
         self.speed = math.inf
         self._watches_subscribers = watches_subscribers
+        self._watches_clock = watches_clock
         # Whether the state of the present tick was read by a thread that has lost the robot.
         self._tick_is_read = False
         # What was raised when that tick was finished.
@@ -229,7 +232,7 @@ class ControlLoop:
 
     def start_watchdog(self) -> None:
         """Arm the watches that make sense for this hardware; every age counts from now."""
-        self.watchdog.arm(self.hardware, self._watches_subscribers)
+        self.watchdog.arm(self.hardware, self._watches_subscribers, self._watches_clock)
         self.watch_devices_of(self.host)
         self.watchdog.start()
 

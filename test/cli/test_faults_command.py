@@ -64,6 +64,28 @@ def test_only_the_first_attempt_counts(capsys, monkeypatch) -> None:
     }
 
 
+def test_faults_of_a_gazebo_that_is_not_here_are_skipped_by_name(capsys, monkeypatch) -> None:
+    """Each row says what is missing; asked for alone, that is an error."""
+    pytest.importorskip('rclpy', reason='needs ROS 2')
+    from cnoid_control.faults import gazebo_testbed
+
+    monkeypatch.setattr(gazebo_testbed, 'missing_gazebo', lambda: "no program 'gz'")
+    assert main(['faults', 'Gazebo', '--json']) == 0
+    out, err = capsys.readouterr()
+    rows = json.loads(out)
+    assert len(rows) == 4
+    for row in rows:
+        assert row['where'] == 'gazebo'
+        assert (row['survived'], row['attempts'], row['reaction_ms']) == (None, 0, None)
+        assert row['outcome'] == "not injected: no program 'gz'"
+        assert f"{row['fault']} (gazebo): skipped: not injected: no program 'gz'" in err
+    assert main(['faults', 'Gazebo killed']) == 0
+    row = "| Gazebo killed | gazebo |  |  |  |  | 0 | skipped | not injected: no program 'gz' |"
+    assert row in capsys.readouterr().out
+    assert main(['faults', '--where', 'gazebo']) == 1
+    assert "faults in Gazebo need it: no program 'gz'" in capsys.readouterr().err
+
+
 def test_unknown_faults_are_named(capsys) -> None:
     """The message lists the faults that exist."""
     assert main(['faults', 'earthquake']) == 1

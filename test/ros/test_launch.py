@@ -17,11 +17,14 @@ pytest.importorskip('launch_ros', reason='launch_ros is not installed: it comes 
 from launch import LaunchContext
 from launch.actions import (
     DeclareLaunchArgument,
+    EmitEvent,
     ExecuteProcess,
+    LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
 )
-from launch.event_handlers import OnProcessExit
+from launch.event_handlers import OnProcessExit, OnProcessStart
+from launch.events.process import ProcessExited, ProcessStarted
 from launch.utilities import perform_substitutions
 from launch_ros.actions import Node
 from launch_ros.utilities import evaluate_parameters
@@ -354,24 +357,33 @@ def test_gazebo_may_be_paused(root):
     given = parameters(nodes['cnoid_control/cnoid_control'], context)
     assert given['watchdog.state_timeout'] > 60.0
     assert given['watchdog.device_timeout'] > 60.0
+    # Its clock goes on to be told: without that it is gone.
+    assert given['watchdog.clock_timeout'] == 3.0
     monitor = parameters(nodes['cnoid_control/cnoid_control_heartbeat'], context)
     assert monitor['heartbeat.timeout'] == 1.0
 
 
-def test_gazebo_ends_with_the_launch(root):
-    """It is signalled itself, not a shell around it; and nobody waits for its last switch."""
+def gazebo_of(root, **arguments):
+    """Return all that a launch in Gazebo begins with, Gazebo itself, and the context."""
     context = LaunchContext()
-    context.launch_configurations.update(
-        hardware='gazebo', headless='true', gz_args='-r -v "4"', world='/tmp/own world.sdf'
-    )
+    context.launch_configurations.update(hardware='gazebo', **arguments)
     actions = [
         action
         for entity in describe(root, 'sr1_pd').entities
         for action in [*(entity.execute(context) or [])]
     ]
-    gazebo = next(one for one in actions if type(one) is ExecuteProcess)
+    return actions, next(one for one in actions if type(one) is ExecuteProcess), context
+
+
+def test_gazebo_ends_with_the_launch(root, tmp_path):
+    """It is signalled itself, not a shell around it; and nobody waits for its last switch."""
+    world = tmp_path / 'own world.sdf'
+    world.touch()
+    actions, gazebo, context = gazebo_of(
+        root, headless='true', gz_args='-r -v "4"', world=str(world)
+    )
     words = [perform_substitutions(context, word) for word in gazebo.cmd]
-    assert words == ['gz', 'sim', '-r', '-v', '4', '-s', '/tmp/own world.sdf']
+    assert words == ['gz', 'sim', '-r', '-v', '4', '-s', str(world)]
     assert not gazebo.shell
     nodes = {action.node_executable: action for action in actions if isinstance(action, Node)}
     given = parameters(nodes['cnoid_control'], context)
@@ -379,6 +391,66 @@ def test_gazebo_ends_with_the_launch(root):
     assert given['hardware.ros2_control.effort_is_final'] is True
     # A simulator on a busy machine leaves states out, and is no reason for an e-stop.
     assert given['watchdog.rate_action'] == 'warn'
+
+
+def ended(gazebo, code):
+    """Return what follows when Gazebo has ended with a status."""
+    event = ProcessExited(
+        action=gazebo, name='gazebo', cmd=['gz'], cwd=None, env=None, pid=1, returncode=code
+    )
+    # How the action knows what to do then is its own affair.
+    (handler,) = [value for key, value in vars(gazebo).items() if key.endswith('__on_exit')]
+    return handler(event, None)
+
+
+def test_gazebo_with_a_window_by_default(root):
+    """Its own world, made from the robot, is run at once."""
+    _, gazebo, context = gazebo_of(root)
+    words = [perform_substitutions(context, word) for word in gazebo.cmd]
+    assert words[:5] == ['gz', 'sim', '-r', '-v', '1']
+    assert len(words) == 6
+    text = Path(words[5]).read_text()
+    assert 'gz-sim-apply-link-wrench-system' in text
+
+
+def test_a_gazebo_that_was_killed_is_started_again_by_option(root):
+    """With the robot in it; one that ends by itself ends the launch in any case."""
+    _, gazebo, _ = gazebo_of(root)
+    for code in (0, -9):
+        assert [type(action) for action in ended(gazebo, code)] == [EmitEvent]
+    actions, gazebo, context = gazebo_of(root, respawn='true', namespace='left')
+    assert [type(action) for action in ended(gazebo, 0)] == [EmitEvent]
+    (said,) = ended(gazebo, -9)
+    assert isinstance(said, LogInfo)
+    assert '/left/cnoid_control/reset' in perform_substitutions(context, said.msg)
+    (handler,) = [
+        one.event_handler
+        for one in actions
+        if isinstance(one, RegisterEventHandler) and isinstance(one.event_handler, OnProcessStart)
+    ]
+    event = ProcessStarted(action=gazebo, name='gazebo', cmd=['gz'], cwd=None, env=None, pid=1)
+    assert handler.handle(event, context) == []
+    for _ in range(2):
+        again = handler.handle(event, context)
+        names = [action.node_executable for action in again]
+        assert names == ['create', 'spawner', 'spawner']
+
+
+@pytest.mark.parametrize(
+    ('given', 'message'),
+    [
+        ({'world': 'empty.sdf'}, "world: 'empty.sdf' is for hardware:=gazebo, not for mujoco"),
+        ({'gz_args': '-s'}, "gz_args: '-s' is for hardware:=gazebo"),
+        ({'respawn': 'true'}, "respawn: 'true' is for hardware:=gazebo"),
+        ({'hardware': 'gazebo', 'world': 'no/such.sdf'}, "world: 'no/such.sdf' is not a file"),
+        ({'hardware': 'gazebo', 'world': 'running', 'respawn': 'true'}, 'world:=running'),
+        ({'hardware': 'gazebo', 'gz_args': '-v "1'}, 'gz_args: .* No closing quotation'),
+    ],
+)
+def test_what_gazebo_cannot_take_is_refused(root, given, message):
+    """By the argument's name and value, before anything is started."""
+    with pytest.raises(CnoidControlError, match=message):
+        started(root, **given)
 
 
 def test_mujoco_ros2_control_gets_a_model_of_the_robot(root):

@@ -55,6 +55,7 @@ SYSTEMS = {
     'contact': 'Contact',
     'imu': 'Imu',
     'forcetorque': 'ForceTorque',
+    'apply-link-wrench': 'ApplyLinkWrench',
 }
 
 

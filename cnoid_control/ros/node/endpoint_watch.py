@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 
 from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from cnoid_control.exceptions import describe
-from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
+from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, RawSubscription, open_subscription
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.joint_states import are_different, publishing_nodes
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
@@ -20,13 +21,16 @@ from cnoid_control.runtime.safety.watchdog import Watchdog
 PERIOD = 0.1
 # Time after which the middleware has given up a process that was killed [s].
 LEASE = 25.0
+CLOCK = '/clock'
+CLOCK_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class EndpointWatch:
     """Tells the watchdog about publishers of joint states and receivers of commands.
 
     Joint states must come from one node. Each command topic must have a subscriber, and each
-    command controller must be active where a controller_manager tells its activity.
+    command controller must be active where a controller_manager tells its activity. The clock of a
+    simulator is watched where the watchdog has a time-out for it.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class EndpointWatch:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._end_activity: Callable[[], None] | None = None
+        self._clock: RawSubscription | None = None
         self._has_subscribers = True
         # Nobody need receive what is not sent.
         self._is_dry_run = hardware.parameters.dry_run
@@ -62,6 +67,10 @@ class EndpointWatch:
         self.stop()
         self._has_subscribers = True
         self._watchdog.subscribers_found(True)
+        if self._watchdog.parameters.clock_timeout:
+            from rosgraph_msgs.msg import Clock
+
+            self._clock = open_subscription(self._node, Clock, CLOCK, CLOCK_QOS)
         # The node's executor may be busy with controllers that take long.
         self._stop = threading.Event()
         self._thread = threading.Thread(
@@ -83,6 +92,9 @@ class EndpointWatch:
             self._stop.set()
             self._thread.join()
             self._thread = None
+        if self._clock is not None:
+            self._clock.close()
+            self._clock = None
         if self._end_activity is not None:
             self._end_activity()
             self._end_activity = None
@@ -112,6 +124,11 @@ class EndpointWatch:
         if not self._is_dry_run:
             self._check_subscribers()
         self._check_publishers()
+        self._check_clock()
+
+    def _check_clock(self) -> None:
+        if self._clock is not None:
+            self._watchdog.clock_found(self._clock.take() is not None)
 
     def _check_subscribers(self) -> None:
         publishers = self._hardware.command_publishers

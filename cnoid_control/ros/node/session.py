@@ -106,6 +106,7 @@ class ControlSession:
                 self.hardware,
                 reports=LoopReports(os, self._report, self._report_safe_state),
                 watches_subscribers=not self.is_dry_run,
+                watches_clock=True,
             )
             self.watchdog = self.loop.watchdog
             self.safe_state = self.loop.safe_state

@@ -96,6 +96,15 @@ class WatchdogParameters:
         maximum=MAX_TIME,
     )
     subscriber_action: str = parameter('safe', 'when nobody receives commands', choices=ACTIONS)
+    clock_timeout: float = parameter(
+        0.0,
+        'time without a message on /clock, which a simulator publishes also while it is paused; '
+        '0 does not watch it',
+        unit='s',
+        minimum=0.0,
+        maximum=MAX_TIME,
+    )
+    clock_action: str = parameter('safe', 'when the simulator has no clock', choices=ACTIONS)
     deactivated_action: str = parameter(
         'safe', 'when someone deactivates the command controller', choices=ACTIONS
     )
@@ -218,7 +227,7 @@ class Watchdog:
         """Watch no ages any more."""
         self._ages, self._fed, self._looked = {}, {}, {}
 
-    def arm(self, hardware: Hardware, subscribers: bool) -> None:
+    def arm(self, hardware: Hardware, subscribers: bool, clock: bool = False) -> None:
         """Watch the ages that make sense for a robot, but for its devices.
 
         Args:
@@ -226,6 +235,7 @@ class Watchdog:
                 lock-step its time stands still while it waits: only a dead one is late, and one
                 that does not receive the commands sends no next state.
             subscribers: whether `subscribers_found` is told who receives the commands.
+            clock: whether `clock_found` is told of the simulator's clock.
         """
         self.forget_watches()
         self.period = hardware.time_step
@@ -238,6 +248,8 @@ class Watchdog:
         self.watch_states()
         if subscribers:
             self.watch_subscribers()
+        if clock:
+            self.watch_clock()
 
     def watch_states(self) -> None:
         """Watch the age of joint states as configured; feed 'state_timeout'."""
@@ -271,6 +283,13 @@ class Watchdog:
             given.subscriber_timeout,
             given.subscriber_action,
         )
+
+    def watch_clock(self) -> None:
+        """Watch that the simulator is there, as told by `clock_found`, where configured."""
+        given = self.parameters
+        if given.clock_timeout:
+            what = 'clock of the simulator, which has ended or hangs,'
+            self.watch_age('clock_timeout', what, given.clock_timeout, given.clock_action)
 
     def start(self) -> None:
         """Begin (again): every age counts from now, and nothing is too old during the grace."""
@@ -323,10 +342,17 @@ class Watchdog:
 
         Who has not looked for a while does not know that nobody did: only what was seen counts.
         """
+        self._saw('subscriber_timeout', receive)
+
+    def clock_found(self, ticks: bool) -> None:
+        """Say whether the simulator's clock has told its time since the last look."""
+        self._saw('clock_timeout', ticks)
+
+    def _saw(self, name: str, is_there: bool) -> None:
         now = self._clock()
-        self._looked['subscriber_timeout'] = now
-        if receive:
-            self._fed['subscriber_timeout'] = now
+        self._looked[name] = now
+        if is_there:
+            self._fed[name] = now
 
     def publishers_found(self, topic: str, count: int) -> None:
         """Say how many publish the joint states."""
@@ -420,4 +446,8 @@ class Watchdog:
 
 def _say(watched: WatchedAge, age: float) -> str:
     what, threshold, _ = watched
-    return f'no {what} for {1e3 * age:.3g} ms (limit {1e3 * threshold:g} ms)'
+    return f'no {what} for {_time(age)} (limit {_time(threshold)})'
+
+
+def _time(seconds: float) -> str:
+    return f'{1e3 * seconds:.3g} ms' if seconds < 1.0 else f'{seconds:.3g} s'

@@ -10,6 +10,7 @@ from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros.node import endpoint_watch
 from cnoid_control.ros.node.endpoint_watch import EndpointWatch
+from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 
 class FakeWatchdog:
@@ -17,9 +18,15 @@ class FakeWatchdog:
 
     def __init__(self):
         """Begin with nothing."""
+        self.parameters = WatchdogParameters()
         self.trips = []
         self.heard = []
         self.lost = []
+        self.ticks = []
+
+    def clock_found(self, ticks):
+        """Be told whether the simulator's clock has told its time."""
+        self.ticks.append(ticks)
 
     def subscribers_found(self, receive):
         """Be told whether somebody receives the commands."""
@@ -133,3 +140,28 @@ def test_a_manager_that_ends_together_with_the_node_is_no_somebody_else(watchdog
     endpoints._hardware.halt()
     endpoints._check_activity({'effort_controller': 'inactive'})
     assert watchdog.lost == ['effort_controller']
+
+
+def test_the_clock_of_a_simulator_is_heard(rig, watchdog, endpoints):
+    """Where a time-out is given; each look tells whether it has told its time since the last."""
+    from rosgraph_msgs.msg import Clock
+
+    publisher = rig.node.create_publisher(Clock, '/clock', 10)
+    endpoints.start()
+    rig.wait(lambda: len(watchdog.heard) > 3)
+    endpoints.stop()
+    assert watchdog.ticks == []
+    watchdog.parameters = WatchdogParameters(clock_timeout=3.0)
+    endpoints.start()
+    rig.wait(lambda: publisher.get_subscription_count() > 0)
+    watchdog.ticks.clear()
+
+    def told():
+        publisher.publish(Clock())
+        return watchdog.ticks.count(True) > 2
+
+    rig.wait(told)
+    watchdog.ticks.clear()
+    rig.wait(lambda: watchdog.ticks[-3:] == [False] * 3)
+    endpoints.stop()
+    rig.wait(lambda: publisher.get_subscription_count() == 0)

@@ -104,6 +104,39 @@ def test_nobody_receives_only_where_that_was_seen(clock: Clock) -> None:
     assert dog.too_old() == []
 
 
+def test_a_simulator_without_a_clock_is_found(clock: Clock) -> None:
+    """One that is paused goes on to tell its time; nothing is watched unless a time is given."""
+    hardware = FakeHardware(two_joint_body())
+    hardware.feeds_watchdog, hardware.is_simulated = True, False
+    hardware.waits_for_commands = False
+    dog, _ = make(clock, clock_timeout=3.0, state_timeout=3600.0)
+    dog.arm(hardware, subscribers=False, clock=True)
+    dog.start()
+    for _ in range(100):
+        clock.now += 0.1
+        dog.clock_found(True)
+        assert dog.check() is None
+    # Who could not look for a while has seen nothing.
+    clock.now += 5.0
+    assert dog.check() is None
+    dog.clock_found(True)
+    clock.now += 2.9
+    dog.clock_found(False)
+    assert dog.check() is None
+    clock.now += 0.2
+    dog.clock_found(False)
+    trip = dog.check()
+    assert trip is not None
+    assert (trip.watch, trip.action) == ('clock_timeout', 'safe')
+    assert trip.message == (
+        'no clock of the simulator, which has ended or hangs, for 3.1 s (limit 3 s)'
+    )
+    assert dog.too_old() == [trip.message]
+    unwatched, _ = make(clock)
+    unwatched.arm(hardware, subscribers=False, clock=True)
+    assert 'clock_timeout' not in unwatched._ages
+
+
 def test_the_gravest_finding_is_returned(clock: Clock) -> None:
     """Of several findings in a tick the one with the gravest action counts; all are kept."""
     dog, reported = make(clock, device_action='warn', deactivated_action='estop')
@@ -326,7 +359,7 @@ def test_a_watch_counts_from_when_it_was_made(clock: Clock) -> None:
     watchdog.watch_age('x', 'x', 0.5, 'safe')
     assert watchdog.too_old() == []
     clock.now += 1.0
-    assert watchdog.too_old() == ['no x for 1e+03 ms (limit 500 ms)']
+    assert watchdog.too_old() == ['no x for 1 s (limit 500 ms)']
     assert not watchdog.is_fresh('x')
 
 
