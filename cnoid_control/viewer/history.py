@@ -56,7 +56,7 @@ class History:
                 q_target=frame.q_target.copy(),
                 compute=frame.compute.copy(),
                 period=frame.period.copy(),
-                log={name: value.copy() for name, value in frame.log.items()},
+                log={name: value.copy() for name, value in frame.log.items() if is_number(value)},
             )
         )
 
@@ -144,6 +144,11 @@ class History:
 
     def _unit(self, joint: int, turning: str, sliding: str) -> str:
         return sliding if self._body.joints[joint].joint_type.value == 'prismatic' else turning
+
+
+def is_number(value: np.ndarray) -> bool:
+    """Whether something that was logged is made of numbers: it may be a text."""
+    return value.dtype.kind in 'fiub'
 
 
 def _column(rows: list[Frame], name: str, index: int) -> np.ndarray:

@@ -11,13 +11,15 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.viewer.frame import Frame
-from cnoid_control.viewer.history import Curves, History
+from cnoid_control.viewer.history import Curves, History, is_number
 
 # Wall-clock time between two updates of the plots, and for which an acting limit is listed [s].
 UPDATE_PERIOD, LIMIT_TIME = 0.15, 1.0
 COLORS = ('#1f77b4', '#d62728', '#2ca02c', '#ff7f0e', '#9467bd', '#8c564b', '#e377c2', '#17becf')
 NOTHING = '(nothing logged yet)'
 HEIGHT = 190
+# Values that differ by less are multiplied.
+LEAST_SPREAD = 0.02
 
 
 class _Chart:
@@ -26,10 +28,15 @@ class _Chart:
     def __init__(self, gui: Any, label: str, hint: str, curves: Callable[[], Curves]) -> None:
         self._gui = gui
         self._curves = curves
+        self._label = label
         self._plot: Any = None
         self._names: tuple[str, ...] = ()
-        self._folder = gui.add_folder(label, expand_by_default=True, visible=False)
+        self._folder: Any = None
         self.switch = gui.add_checkbox(label, False, hint=hint)
+
+    def add_folder(self) -> None:
+        """Add the place where it is shown, behind everything that was added before."""
+        self._folder = self._gui.add_folder(self._label, visible=False)
         self.switch.on_update(lambda _: setattr(self._folder, 'visible', self.switch.value))
 
     def update(self) -> None:
@@ -40,13 +47,16 @@ class _Chart:
         names = tuple(curves.y)
         if len(curves.x) < 2 or not names:
             return
-        data = (curves.x, *(np.asarray(values, dtype=float) for values in curves.y.values()))
-        if self._plot is not None and (curves.title, *names) == self._names:
+        values = np.array(list(curves.y.values()), dtype=float)
+        power = readable_power(values)
+        title = curves.title if not power else f'{curves.title} * 1e{power}'
+        data = (curves.x, *(values / 10.0**power))
+        if self._plot is not None and (title, *names) == self._names:
             self._plot.data = data
             return
         if self._plot is not None:
             self._plot.remove()
-        self._names = (curves.title, *names)
+        self._names = (title, *names)
         with self._folder:
             self._plot = self._gui.add_uplot(
                 data,
@@ -57,10 +67,19 @@ class _Chart:
                         for i, name in enumerate(names)
                     ),
                 ),
-                title=curves.title,
+                title=title,
                 scales={'x': {'time': False}},
                 height=HEIGHT,
             )
+
+
+def readable_power(values: np.ndarray) -> int:
+    """Power of ten to divide values by: axes are written with three digits behind the point."""
+    finite = values[np.isfinite(values)]
+    spread = float(np.ptp(finite)) if finite.size else 0.0
+    if spread == 0.0 or spread >= LEAST_SPREAD:
+        return 0
+    return 3 * int(np.floor(np.log10(spread / LEAST_SPREAD) / 3.0))
 
 
 class LivePlots:
@@ -89,6 +108,8 @@ class LivePlots:
         self._joint = gui.add_dropdown('joint', list(self._ids) or ['(no joint)'])
         self._value = gui.add_dropdown('logged value', [NOTHING])
         self.charts = self._make_charts(bool(self._ids))
+        for chart in self.charts:
+            chart.add_folder()
         for chooser in (self._joint, self._value, self._window):
             chooser.on_update(lambda _: self._update())
 
@@ -183,6 +204,6 @@ def acting(frame: Frame) -> list[str]:
     lines = [f'{joint}: {kind}' for kind, names in frame.limited.items() for joint in names]
     for name, value in frame.log.items():
         controller, _, key = name.partition('/')
-        if key.startswith('limited_by.') and value.any():
+        if key.startswith('limited_by.') and is_number(value) and value.any():
             lines.append(f'{key.removeprefix("limited_by.")} (constraint of {controller})')
     return lines

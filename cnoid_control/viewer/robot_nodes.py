@@ -14,6 +14,9 @@ from cnoid_control.viewer.surfaces import merged, surfaces, to_glb
 
 logger = logging.getLogger(__name__)
 
+# Size of a robot in one colour, as a share of the robot's own.
+GHOST_SCALE = 0.985
+
 
 def carrier(link: Link) -> Link:
     """The link that a link moves with: itself, or what its fixed joints hang it on."""
@@ -90,9 +93,11 @@ class RobotNodes:
                 node = scene.add_glb(name, to_glb(meshes))
             else:
                 vertices, faces = merged(meshes)
+                middle = (vertices.min(axis=0) + vertices.max(axis=0)) / 2.0
+                # Inside of the robot where both are at the same place.
                 node = scene.add_mesh_simple(
                     name,
-                    vertices,
+                    middle + GHOST_SCALE * (vertices - middle),
                     faces,
                     color=color,
                     opacity=opacity,

@@ -8,7 +8,7 @@ import pytest
 from cnoid_control.simulation import load_robot
 from cnoid_control.viewer.frame import Frame
 from cnoid_control.viewer.history import History
-from cnoid_control.viewer.plots import acting
+from cnoid_control.viewer.plots import acting, readable_power
 
 
 @pytest.fixture
@@ -94,3 +94,18 @@ def test_acting_limits_are_listed_by_joint_and_constraints_by_name():
         'elbow: velocity',
         'speed (constraint of tasks)',
     ]
+
+
+def test_texts_in_the_log_are_no_curves(history):
+    """A controller may log words as well."""
+    history.add(Frame(time=11.0, log={'a/word': np.array(['stance']), 'a/x': np.ones(1)}))
+    assert history.log_names() == ['a/x']
+    assert acting(Frame(log={'a/limited_by.x': np.array(['no'])})) == []
+
+
+@pytest.mark.parametrize(
+    ('spread', 'power'), [(0.0, 0), (5.0, 0), (0.02, 0), (0.019, -3), (3e-5, -3), (1e-6, -6)]
+)
+def test_small_values_are_shown_with_a_power_of_ten(spread, power):
+    """So that three digits behind the point say something; gaps do not matter."""
+    assert readable_power(np.array([[1.0, 1.0 + spread, np.nan]])) == power

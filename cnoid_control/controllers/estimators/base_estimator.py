@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -53,6 +53,9 @@ class HeightDetector:
 
 
 GRAVITY = np.array([0.0, 0.0, 9.80665])
+
+# Time between two records of the estimated pose [s].
+LOG_PERIOD = 0.03
 
 
 @dataclass
@@ -181,6 +184,18 @@ class BaseEstimator(Estimator[BaseState]):
         self._loads = ContactDetector(given.contact_low * weight, given.contact_high * weight)
         self._heights = HeightDetector(given.clearance * self._feet.height)
         self._slip = given.slip * float(np.sqrt(GRAVITY[2] * self._feet.height))
+        self._io = io
+        self._since_log = np.inf
+
+    def output_and_advance(self, **inputs: Any) -> Message:
+        """Estimate and keep it; record the pose now and then, for logs and pictures."""
+        result = super().output_and_advance(**inputs)
+        self._since_log += inputs['dt']
+        if self._since_log >= LOG_PERIOD:
+            self._since_log = 0.0
+            pose = pin.SE3(result['root_R'], result['root_p'])
+            self._io.log('base_estimate', pose.homogeneous)
+        return result
 
     @property
     def devices(self) -> list[str]:

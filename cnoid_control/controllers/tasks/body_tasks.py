@@ -47,6 +47,13 @@ class BodyPositionTask(BodyTask):
         if was_set:
             self.target.set(goal)
 
+    def places(self, kinematics: TaskKinematics) -> tuple[np.ndarray, np.ndarray] | None:
+        """Poses of the target and of the link in the world."""
+        goal = self.target.output
+        if self.reference is not None:
+            goal = kinematics.placement(self.reference) * goal
+        return goal.homogeneous, kinematics.placement(self.link).homogeneous
+
     def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """Velocity towards the target."""
         goal = self.target.step(dt)
@@ -172,6 +179,10 @@ class LookAtTask(GenericTask):
         self.target.reset(pose.translation + pose.rotation @ self.axis)
         if was_set:
             self.target.set(goal)
+
+    def places(self, kinematics: TaskKinematics) -> tuple[np.ndarray, np.ndarray] | None:
+        """The point that is looked at, and the origin of the link that looks."""
+        return self.target.output, kinematics.placement(self.link).translation
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Ask for a turn towards the point."""

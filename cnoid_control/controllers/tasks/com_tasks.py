@@ -36,6 +36,10 @@ class ComTask(GenericTask):
         if was_set:
             self.target.set(goal)
 
+    def places(self, kinematics: TaskKinematics) -> tuple[np.ndarray, np.ndarray] | None:
+        """The target and the centre of mass."""
+        return self.target.output, self.position(kinematics)
+
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Ask for a velocity towards the target."""
         self.error = self._selection * (self.target.step(dt) - self.position(kinematics))

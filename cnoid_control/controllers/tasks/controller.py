@@ -88,6 +88,8 @@ MODES = {
 BRAKE_TIME = 0.1
 # How often the explanation of the motion is refreshed [s].
 REPORT_PERIOD = 0.1
+# Time between two looks at where the targets are, for pictures [s].
+PLACES_PERIOD = 0.03
 
 
 class TasksController(SimpleController):
@@ -155,6 +157,8 @@ class TasksController(SimpleController):
             task_input.step(self.io.current_time, self.dt)
         before = self.model.joint_arrays['dq'].copy()
         result = self.tasks.compute()
+        if self._ticks % max(1, round(PLACES_PERIOD / self.dt)) == 0:
+            self._log_places()
         if result is ControllerResult.NO_SOLUTION:
             self.tasks.slow_down(self.dt / BRAKE_TIME)
         self._command(before)
@@ -265,6 +269,18 @@ class TasksController(SimpleController):
         else:
             dgain = own.kd if given.pgain == [] else own.damping_of(pgain)
         self._torques.pgain, self._torques.dgain = pgain, dgain
+
+    def _log_places(self) -> None:
+        """Record which tasks are served, and where their targets are in this tick."""
+        active = self.tasks.active_tasks
+        for task in self.tasks.all_tasks():
+            self.io.log(f'{task.name}.active', float(task in active))
+        for task in active:
+            places = task.places(self.tasks.kinematics)
+            if places is not None:
+                self.io.log(f'{task.name}.target', places[0])
+                self.io.log(f'{task.name}.frame', places[1])
+                self.io.log(f'{task.name}.error', task.error)
 
     def _explain(self, result: ControllerResult) -> None:
         report: dict[str, Any] = {

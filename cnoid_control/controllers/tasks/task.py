@@ -191,6 +191,15 @@ class Task(Element):
     def on_enable(self, kinematics: TaskKinematics) -> None:
         """Start from the state of now: called when the task is added or enabled again."""
 
+    def places(self, kinematics: TaskKinematics) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where the target is and where what should get there is, for pictures.
+
+        Returns:
+            Two poses, shape (4, 4) each, or two points, shape (3,) each, in the world [m]; None
+            for a task whose target is no place.
+        """
+        return None
+
 
 class JointTask(Task):
     """Base of the tasks of a joint group; the rows are the joints of the group."""

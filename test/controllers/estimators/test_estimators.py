@@ -253,3 +253,21 @@ def test_bounds_of_contact_must_be_in_order() -> None:
     bounds = BaseEstimatorParameters(contact_low=0.2, contact_high=0.2)
     with pytest.raises(EstimatorError, match='contact_low'):
         BaseEstimator(bounds).attach(io)
+
+
+def test_the_estimated_pose_is_logged_now_and_then() -> None:
+    """It is what was put out in that tick; most ticks log nothing."""
+    body = make_robot(load_config('sr1_pd').parameters.robot, Path())
+    estimator = BaseEstimator()
+    io = ControllerIO('test', body, 0.01)
+    estimator.attach(io)
+    inputs = {name: np.zeros(6) for name in estimator.devices}
+    logged = []
+    for _ in range(10):
+        answer = estimator.output_and_advance(q=body.q, dq=body.dq, dt=0.01, **inputs)
+        if 'base_estimate' in io.log_fields:
+            pose = io.log_fields.pop('base_estimate')
+            np.testing.assert_allclose(pose[:3, 3], answer['root_p'])
+            np.testing.assert_allclose(pose[:3, :3], answer['root_R'])
+            logged.append(pose)
+    assert 3 <= len(logged) <= 4

@@ -323,3 +323,29 @@ def test_holes_in_the_joint_ids_are_no_joints():
     ]
     controller, _ = start(Body(BodyDescription('r', links)))
     assert controller.tasks.joint_group.joint_names == ['hand']
+
+
+def test_places_of_targets_are_logged_in_the_world(arm):
+    """Poses of a body task in the axes of another link, the centre of mass, and a point."""
+    pose = [0.1, 0.05, 0.2, 0.0, 0.0, 0.0]
+    tasks = {
+        'hand': {'type': 'body_position', 'link': 'hand', 'reference': 'base', 'target': pose},
+        'com': {'type': 'com', 'target': [0.1, 0.2, 0.5]},
+        'look': {'type': 'look_at', 'link': 'hand', 'target': [1.0, 2.0, 3.0]},
+        'rest': {'type': 'joint_position', 'joint_group': 'all', 'enabled': False},
+    }
+    controller, io = start(arm, solver='qp', tasks=tasks)
+    assert controller.control()
+    logged, model = io.log_fields, arm
+    base, hand = model.link('base'), model.link('hand')
+    np.testing.assert_allclose(
+        logged['hand.target'][:3, 3], base.p + base.R @ np.array(pose[:3]), atol=1e-9
+    )
+    np.testing.assert_allclose(logged['hand.frame'], hand.T, atol=1e-9)
+    np.testing.assert_allclose(logged['com.target'], [0.1, 0.2, 0.5])
+    np.testing.assert_allclose(logged['com.frame'], model.calc_center_of_mass(), atol=1e-9)
+    np.testing.assert_allclose(logged['look.target'], [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(logged['look.frame'], hand.p, atol=1e-9)
+    active = {name: logged[f'{name}.active'] for name in tasks}
+    assert active == {'hand': 1.0, 'com': 1.0, 'look': 1.0, 'rest': 0.0}
+    assert 'rest.target' not in logged
