@@ -173,7 +173,8 @@ class WatchedControllers:
                 # Without this thread nothing would be watched, and nobody would be told.
                 self.problem = f'{type(error).__name__}: {error}'
             self._answered = asked
-            if self.problem and not is_new:
+            # At the end of the node, or of this one, others end as well.
+            if self.problem and not is_new and self._names == names:
                 self._node.get_logger().warning(
                     f'command controllers may have changed: {self.problem}',
                     throttle_duration_sec=WARNING_PERIOD,
@@ -458,6 +459,7 @@ class HeartbeatMonitor:
         self._states.close()
         if self._deactivation is not None:
             self._deactivation.join(END_TIMEOUT)
+        self._controllers.rest()
         # First: nobody waits for an answer any more.
         self._supervision.close()
         self._controllers.close()

@@ -380,6 +380,8 @@ class ControlLoop:
         transition = self.transition
         if transition is not None and transition.is_waiting:
             self.abort_transition(InSafeState(self.safe_state.reason))
+            if self.succession is not None and self.safe_state.is_pause:
+                self.succession.ask_again()
 
     def _control(self, now: float) -> None:
         try:
@@ -500,6 +502,21 @@ class ControlLoop:
         fresh = self.watchdog.is_fresh('state_timeout')
         self.safe_state.apply(self.hardware.time_step, fresh)
         self.limiter.apply(min(self.hardware.time_step, self.hardware.dt))
+
+    def set_scale(self, scale: float) -> None:
+        """Give controllers another share of speed and gain; in the loop's thread.
+
+        Args:
+            scale: from 0 to 1.
+
+        Raises:
+            ParameterError: a joint that is commanded by position has no speed limit to scale, be
+                it by controllers that are on their way out and may get the robot back.
+        """
+        transition = self.transition
+        if transition is not None and not transition.is_waiting:
+            self.limiter.require_scalable(transition.old.request().outputs, scale)
+        self.limiter.set_scale(scale)
 
     # --- when a controller does not return ----------------------------------------------------
 

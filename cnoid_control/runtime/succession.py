@@ -106,6 +106,13 @@ class Succession:
         attempt = self._attempt = object()
         self._beside(lambda: self._bring_up(config, attempt))
 
+    def ask_again(self) -> None:
+        """Have the successor of controllers that have ended brought up anew in their next tick.
+
+        It was given up because the robot is held for a while, as by an enabling switch.
+        """
+        self._answered = None
+
     def cancel(self) -> None:
         """Give a successor up: the robot was stopped, reset or left, or the watchdog tripped."""
         with self._lock:

@@ -144,6 +144,29 @@ def test_nothing_is_guessed_once_there_was_a_manager(rig: Rig, spin_until) -> No
     watched.close()
 
 
+@pytest.mark.parametrize('ended', [True, False])
+def test_what_ends_together_is_no_warning(rig: Rig, spin_until, ended: bool) -> None:
+    """A look that is under way when the node has stopped cleanly says nothing."""
+    rig.load('position_controller', NAMES)
+    looks: list[str] = []
+    robot = Ros2ControlParameters(commands=CONTROLLERS)
+
+    def is_there() -> bool:
+        looks.append('')
+        if len(looks) == 2 and ended:
+            watched.rest()
+        return len(looks) == 1
+
+    watched = WatchedControllers(rig.node, rig.heartbeat._supervision, robot, is_there, 0.01)
+    watched.ask(tuple(NAMES))
+    assert spin_until(lambda: watched.is_known)
+    watched._wake.set()
+    assert spin_until(lambda: watched.problem)
+    watched.close()
+    warned = spin_until(lambda: any('may have changed' in one for one in rig.said), 1.0)
+    assert warned is not ended
+
+
 @pytest.mark.parametrize('tells', [True, False])
 def test_a_controller_that_is_loaded_later_is_commanded(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, tells: bool

@@ -237,13 +237,13 @@ def robot_loop(**changes: Any):
     loop = make_loop(given, hardware, os=out)
     told = []
     swapper = HotSwap(loop, SWAP / RATE)
-    now = [given]
+    configs = {loop.host: given}
 
     def took_over(host, config) -> None:
-        now[0] = config
+        configs[host] = config
         told.append(config.controller_name)
 
-    Succession(loop, swapper, lambda: now[0], took_over)
+    Succession(loop, swapper, lambda: configs.get(loop.host, given), took_over)
     loop.open()
     return loop, hardware, told, out
 
@@ -451,4 +451,65 @@ def test_why_there_is_no_successor_is_said(monkeypatch: pytest.MonkeyPatch) -> N
         loop.step()
     assert 'error: no such option' in out.getvalue()
     assert told == []
+    loop.close()
+
+
+class HeldByHand:
+    """An enabling switch in the hand of the test."""
+
+    reason = 'the enabling switch is not held'
+
+    def __init__(self) -> None:
+        self.is_held = True
+
+    def check(self) -> bool:
+        """Whether it is held."""
+        return self.is_held
+
+
+@pytest.mark.parametrize('end', ['end', 'raise'])
+@pytest.mark.parametrize('when', ['while it comes up', 'when it is ready'])
+def test_a_switch_that_is_released_does_not_lose_the_successor(end: str, when: str) -> None:
+    """The robot is held meanwhile; held again, the switch lets the successor take over."""
+    loop, hardware, told, _ = robot_loop(first={'end': end})
+    loop.enabling = switch = HeldByHand()
+    beside: list = []
+    loop.succession._beside = beside.append
+    for _ in range(TICKS + 1):
+        loop.step()
+    assert len(beside) == 1
+    if when == 'when it is ready':
+        beside.pop()()
+    switch.is_held = False
+    loop.step()
+    if beside:
+        beside.pop()()
+    for _ in range(5):
+        loop.step()
+        assert loop.safe_state.is_engaged
+    loop.succession._beside = lambda function: function()
+    switch.is_held = True
+    step_until(loop, lambda: abs(hardware.written[-1]['u'][0] - SECOND) < 1e-9)
+    assert not loop.safe_state.is_engaged
+    assert loop.host.controllers[0].name == 'second'
+    assert told[-1] == 'second'
+    assert not loop.finished
+    loop.close()
+
+
+def test_a_swap_that_somebody_asked_for_is_refused_while_the_switch_is_not_held() -> None:
+    """It is answered, and does not begin later, when nobody expects it."""
+    loop, _, _, _ = robot_loop(first={'ticks': 0})
+    loop.enabling = switch = HeldByHand()
+    loop.step()
+    transition = HotSwap(loop, SWAP / RATE).begin(
+        make_controllers(config(controller='second', first={'ticks': 0}))
+    )
+    switch.is_held = False
+    loop.step()
+    assert 'not held' in str(transition.error)
+    switch.is_held = True
+    for _ in range(3):
+        loop.step()
+    assert loop.host.controllers[0].name == 'first'
     loop.close()

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
@@ -116,6 +118,16 @@ class ControlNode(LifecycleNode):
         self._supervision = SupervisionNode(self)
         self._serve_stop('stop', 'stopped by ~/stop', estop=False)
         self._serve_stop('estop', 'emergency stop by ~/estop', estop=True)
+
+    def set_parameters_atomically(self, parameter_list: list[Parameter]) -> SetParametersResult:
+        """Set parameters as rclpy does; where nothing runs yet, the reason says when they act.
+
+        It is what `ros2 param set` calls and shows; rclpy forgets a reason that a callback gives.
+        """
+        result = super().set_parameters_atomically(parameter_list)
+        if result.successful and self.options.are_for_later:
+            result.reason = 'it acts when the node is configured'
+        return result
 
     def _serve_stop(self, name: str, reason: str, estop: bool) -> None:
         def stop(request: Any, response: Any) -> Any:

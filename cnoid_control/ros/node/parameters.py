@@ -298,6 +298,11 @@ class ConfigParameters:
             self._sections.add(member.name)
             self._declare(type(member.controller).Parameters, f'{member.name}.')
 
+    @property
+    def are_for_later(self) -> bool:
+        """Whether what is set now acts when the node is configured."""
+        return self._operation is None
+
     def detach(self) -> None:
         """Let everything be changed again."""
         self._operation = None

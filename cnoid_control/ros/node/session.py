@@ -134,7 +134,7 @@ class ControlSession:
 
     def _initialize(self) -> None:
         request = self.loop.host.initialize()
-        self.hardware.prepare(request)
+        self.hardware.find(request)
         self._is_initialized = True
 
     def _replace_host(self) -> None:
@@ -166,6 +166,8 @@ class ControlSession:
 
     def _activate(self) -> None:
         before = self.body.q.copy()
+        # One that was offered when the robot had just been left.
+        self.loop.abort_transition()
         self.hardware.refresh()
         if self.loop.host.is_abandoned:
             self._replace_host()

@@ -307,9 +307,8 @@ class Supervisor:
         Raises:
             ParameterError: a joint cannot be scaled.
         """
-        limiter = self._loop.limiter
-        if scale != limiter.wanted_scale:
-            self._runner.call(lambda: limiter.set_scale(scale))
+        if scale != self._loop.limiter.wanted_scale:
+            self._runner.call(lambda: self._loop.set_scale(scale))
 
     def update_options(self, options: Mapping[str, Mapping[str, Any]]) -> None:
         """Give controllers other options between two ticks: all of them, or none.

@@ -193,6 +193,9 @@ class Ros2ControlHardware(Hardware):
         self._before: ResolvedIO | None = None
         self._next: ResolvedIO | None = None
         self._is_active = False
+        # Held while command controllers are switched: one that was switched on after the robot
+        # was left would command for ever.
+        self._switching = threading.Lock()
         self._closed = False
         self._ids = np.array([joint.joint_id for joint in self.joints], np.intp)
         # A slice is quicker than the same indices in an array.
@@ -344,23 +347,34 @@ class Ros2ControlHardware(Hardware):
         self.use(resolve_io(self, request))
         self.activate()
 
-    def prepare(self, request: IORequest) -> bool:
-        """Find everything that the controllers read and command; not in the loop's thread.
-
-        While the robot is commanded already, new command controllers are activated too, and hold
-        the robot until `open` puts them to use.
-
-        Returns:
-            Whether that is so.
+    def find(self, request: IORequest) -> None:
+        """Find everything that the first controllers read and command, before `activate`.
 
         Raises:
             HardwareError: something is not there; the message names it.
         """
         found = resolve_io(self, request)
         self._advertise(found.command_publishers)
+        self.use(found)
+
+    def prepare(self, request: IORequest) -> bool:
+        """Find everything that other controllers read and command; not in the loop's thread.
+
+        New command controllers are activated, and hold the robot until `open` puts them to use.
+
+        Raises:
+            HardwareError: something is not there; the message names it. Or the robot was left
+                meanwhile: nothing is activated then.
+        """
+        found = resolve_io(self, request)
+        with self._switching:
+            self._prepare(found)
+        return True
+
+    def _prepare(self, found: ResolvedIO) -> None:
         if not self._is_active or self.resolved is None:
-            self.use(found)
-            return False
+            raise RobotError('the robot is not commanded any more')
+        self._advertise(found.command_publishers)
         used = {publisher.name: publisher for publisher in self.command_publishers}
         for publisher in found.command_publishers:
             before = used.get(publisher.name, publisher)
@@ -385,7 +399,6 @@ class Ros2ControlHardware(Hardware):
         lost = self.resolved.with_gains & np.array(by_effort, dtype=bool)
         if lost.any():
             self._compute_pid(self.resolved.computed | lost)
-        return True
 
     def _compute_pid(self, joints: np.ndarray) -> None:
         """Compute the PID actuators of these joints from now on, and send their efforts."""
@@ -405,8 +418,9 @@ class Ros2ControlHardware(Hardware):
         for publisher in () if self.parameters.dry_run else self.command_publishers:
             require_sole_commander(self.node, publisher.topic, self.parameters.startup_timeout)
         self._advertise(self.command_publishers)
-        self.command_controllers.activate(self.resolved.command_publishers)
-        self._is_active = True
+        with self._switching:
+            self.command_controllers.activate(self.resolved.command_publishers)
+            self._is_active = True
 
     def _advertise(self, publishers: list[JointCommandPublisher]) -> None:
         """Be ready to send the safe command when the context is gone."""
@@ -415,7 +429,9 @@ class Ros2ControlHardware(Hardware):
 
     def _activate_late(self, resolved: ResolvedIO) -> None:
         try:
-            self.command_controllers.activate(resolved.command_publishers)
+            with self._switching:
+                if self._is_active:
+                    self.command_controllers.activate(resolved.command_publishers)
         except HardwareError as error:
             self._warn(str(error))
 
@@ -683,8 +699,15 @@ class Ros2ControlHardware(Hardware):
 
     def deactivate(self) -> None:
         """Leave the robot safe and give its controllers back; it can be activated again."""
-        if self._is_active:
+        if not self._is_active:
+            return
+        # At once: a switch that is under way may take a while.
+        self.send_safe_command()
+        with self._switching:
+            if not self._is_active:
+                return
             self._is_active = False
+            # Once more, for those that were switched on meanwhile.
             self.send_safe_command()
             if self.node.context.ok():
                 for publisher in self.command_publishers:

@@ -206,7 +206,7 @@ class CommandLimiter:
         Raises:
             ParameterError: a joint that is commanded by position has no speed limit to scale.
         """
-        self._require_speed_limits(scale, self._modes())
+        self.require_scalable(self._modes(), scale)
         self.wanted_scale = scale
         if scale < self.scale:
             self._take_scale(scale)
@@ -241,18 +241,17 @@ class CommandLimiter:
         joints = self._body.joints
         return [one.joint_id for one in joints if STIFFNESS.serves(one.actuation_mode)]
 
-    def require_scalable(self, modes: Mapping[str, StateFlag]) -> None:
-        """Refuse joints that the present scale could not slow down.
+    def require_scalable(self, modes: Mapping[str, StateFlag], scale: float | None = None) -> None:
+        """Refuse joints that a scale could not slow down.
 
         Args:
             modes: what joints are to be commanded by, by the names of their links.
+            scale: the scale; the present one where None.
 
         Raises:
             ParameterError: there is one: it is commanded by position and has no speed limit.
         """
-        self._require_speed_limits(self.wanted_scale, modes)
-
-    def _require_speed_limits(self, scale: float, modes: Mapping[str, StateFlag]) -> None:
+        scale = self.wanted_scale if scale is None else scale
         if scale >= 1.0:
             return
         for joint in self._body.joints:

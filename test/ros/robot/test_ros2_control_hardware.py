@@ -3,6 +3,8 @@
 import math
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import numpy as np
 import pytest
@@ -472,7 +474,7 @@ def test_a_controller_with_its_joints_in_another_order_is_not_commanded_on(rig):
     with pytest.raises(RobotError, match='elbow, shoulder instead of shoulder, elbow'):
         hardware.prepare(request)
     hardware.deactivate()
-    hardware.prepare(request)
+    hardware.find(request)
     hardware.activate()
     rig.wait(lambda: all(one.reader_count for one in hardware.command_publishers))
     hardware.body.u[:] = [1.0, 2.0]
@@ -508,6 +510,43 @@ def test_a_robot_that_stays_with_efforts_is_not_switched_to_positions(rig):
         assert len(manager.requests) == asked
         hardware.deactivate()
         asked = len(manager.requests)
+
+
+def test_what_is_switched_on_while_the_robot_is_left_is_switched_off(rig):
+    """Other controllers get ready, the manager is slow, and the robot is left meanwhile."""
+    both = ['shoulder', 'elbow']
+    manager = ManagerNode(
+        rig,
+        {
+            'effort_controller': ('inactive', both, 'effort'),
+            'position_controller': ('inactive', both, 'position'),
+        },
+    )
+    hardware = rig.hardware(controller_manager='controller_manager')
+    rig.open(hardware)
+    by_position = effort_request(hardware.body, POSITION)
+    switch, asked, go_on = hardware.command_controllers.activate, Event(), Event()
+
+    def slowly(publishers):
+        asked.set()
+        assert go_on.wait(20)
+        switch(publishers)
+
+    hardware.command_controllers.activate = slowly
+    with ThreadPoolExecutor(2) as threads:
+        ready = threads.submit(hardware.prepare, by_position)
+        assert asked.wait(20)
+        left = threads.submit(hardware.deactivate)
+        assert not left.done()
+        go_on.set()
+        assert ready.result(20)
+        left.result(20)
+    assert [one[0] for one in manager.controllers.values()] == ['inactive', 'inactive']
+    # Nor does anything get ready, or back to what it was, afterwards.
+    with pytest.raises(RobotError, match='not commanded any more'):
+        hardware.prepare(by_position)
+    hardware._activate_late(hardware.resolved)
+    assert [one[0] for one in manager.controllers.values()] == ['inactive', 'inactive']
 
 
 def test_a_refused_switch_is_told_in_the_managers_words(rig):

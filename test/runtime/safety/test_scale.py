@@ -186,6 +186,25 @@ def test_a_swap_to_what_cannot_be_slowed_down_is_refused(tmp_path) -> None:
         simulation.swap(ByPosition)
 
 
+def test_a_scale_during_a_blend_is_one_for_both_controllers(tmp_path) -> None:
+    """The one that is blended out may get the robot back: it must be one that can be slowed."""
+    model = tmp_path / 'arm.urdf'
+    model.write_text(ARM.format(speed=0.0))
+    changes = {'robot.base': 'fixed', 'hardware.mujoco.floor': False}
+    with Simulation(model, ByPosition, changes=changes, record=False) as simulation:
+        simulation.step()
+        simulation.swap('pd')
+        loop = simulation.loop
+        assert loop.transition is not None
+        with pytest.raises(ParameterError, match="'shoulder' is commanded by position"):
+            loop.set_scale(0.5)
+        assert loop.limiter.wanted_scale == 1.0
+        while loop.transition is not None:
+            simulation.step()
+        loop.set_scale(0.5)
+        assert loop.limiter.wanted_scale == 0.5
+
+
 def test_the_safe_state_is_not_scaled(tmp_path) -> None:
     """A robot without any gain is held all the same once something is wrong."""
     model = tmp_path / 'arm.urdf'
