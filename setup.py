@@ -104,7 +104,7 @@ VIEWER = ['viser>=1.0', 'trimesh>=4.0', 'pycollada>=0.8']
 # The search for options: Optuna with CMA-ES.
 TUNE = ['optuna>=4.0', 'cmaes>=0.11']
 # Configurations as environments.
-GYM = ['gymnasium>=1.0']
+GYM = ['gymnasium>=1.0', 'greenlet>=3.0']
 # Runs on a cluster, where Ray has a wheel.
 RAY = ["ray>=2.30; python_version < '3.14'"]
 

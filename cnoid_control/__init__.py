@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cnoid_control.body import Body, JointPath, Link, StateFlag
+from cnoid_control.environment.registration import register
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.lazy import lazy_names
 from cnoid_control.plugin import ControllerConfig, ControllerIO, SimpleController, parameter
@@ -36,3 +37,5 @@ else:
             'evaluate': 'evaluation.evaluator',
         },
     )
+
+register()

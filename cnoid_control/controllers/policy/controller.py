@@ -229,14 +229,7 @@ class PolicyController(SimpleController):
 
     def _prepare(self, given: PolicyParameters) -> None:
         io, body = self.io, self.body
-        self.network = Network(find_policy(given.file))
-        beside = Path(given.metadata)
-        self.known = read_metadata(
-            self.network.metadata,
-            None if beside == Path() else beside,
-            body.joint_names,
-            given.joints,
-        )
+        self.network, self.known = self.load(given)
         self._kind = given.action.kind or self.known.kind or 'position'
         self.joints = self._find_joints(given, self.known)
         self._names = [body.joint(int(i)).joint_name for i in self.joints]
@@ -286,6 +279,26 @@ class PolicyController(SimpleController):
         self._measured_and_commanded = (body.q, body.dq, body.q_target, body.u)
         self._use(given)
         self._reset()
+
+    def load(self, given: PolicyParameters) -> tuple[Network, Metadata]:
+        """Load the network, and what is known of it; others may have another one in its place.
+
+        Raises:
+            CnoidControlError: it cannot be had.
+        """
+        network = Network(find_policy(given.file))
+        return network, self.read_metadata(network.metadata, given)
+
+    def read_metadata(self, written: dict[str, str], given: PolicyParameters) -> Metadata:
+        """What is known of a policy, by what is written in its file and beside it.
+
+        Raises:
+            CnoidControlError: it cannot be read.
+        """
+        beside = Path(given.metadata)
+        return read_metadata(
+            written, None if beside == Path() else beside, self.body.joint_names, given.joints
+        )
 
     def _find_joints(self, given: PolicyParameters, known: Metadata) -> np.ndarray:
         names = given.joints or known.joints
@@ -399,7 +412,7 @@ class PolicyController(SimpleController):
                 self.network.carry(name, source.removeprefix('state:'))
                 continue
             other = Observation([source], terms, self._situation)
-            other.demand_size(self.network.inputs[name], f'input {name!r}')
+            self.network.fit(name, other)
             self._inputs[name] = other
         rest = [name for name in self.network.inputs if name not in given.inputs]
         if len(rest) != 1:
@@ -409,7 +422,7 @@ class PolicyController(SimpleController):
                 'of all but the observation what they are',
             )
         self._input = rest[0]
-        self.observation.demand_size(self.network.inputs[self._input], f'input {self._input!r}')
+        self.network.fit(self._input, self.observation)
         self._inputs = {self._input: self.observation, **self._inputs}
         self._fed = [
             (observation, observation.vector, self.network.feed[name])

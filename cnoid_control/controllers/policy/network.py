@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cnoid_control.exceptions import CnoidControlError, choices, describe
+
+if TYPE_CHECKING:
+    from cnoid_control.controllers.policy.observation import Observation
 
 
 class Network:
@@ -118,6 +121,10 @@ class Network:
         """Raise CnoidControlError where the network has no such input or output."""
         if name not in known:
             raise CnoidControlError(f'{self.file.name} has no {kind} {name!r}; {choices(known)}')
+
+    def fit(self, name: str, observation: Observation) -> None:
+        """Raise CnoidControlError where an observation has not the size of an input."""
+        observation.demand_size(self.inputs[name], f'input {name!r}')
 
     def reset(self) -> None:
         """Forget the state."""

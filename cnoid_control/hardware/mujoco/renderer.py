@@ -232,7 +232,7 @@ class GlRenderer:
     def render(
         self,
         data: mujoco.MjData,
-        camera: int,
+        camera: int | mujoco.MjvCamera,
         size: tuple[int, int],
         near: float,
         far: float,
@@ -241,7 +241,7 @@ class GlRenderer:
 
         Args:
             data: state of the world.
-            camera: index of the camera.
+            camera: index of a camera of the model, or one of its own.
             size: width and height [pixels].
             near: distance of the nearest thing that is seen [m].
             far: distance of the farthest thing that is seen [m].
@@ -253,9 +253,12 @@ class GlRenderer:
         self._gl.make_current()
         model.vis.map.znear = near / model.stat.extent
         model.vis.map.zfar = far / model.stat.extent
-        view = mujoco.MjvCamera()
-        view.type = mujoco.mjtCamera.mjCAMERA_FIXED
-        view.fixedcamid = camera
+        if isinstance(camera, mujoco.MjvCamera):
+            view = camera
+        else:
+            view = mujoco.MjvCamera()
+            view.type = mujoco.mjtCamera.mjCAMERA_FIXED
+            view.fixedcamid = camera
         mujoco.mjv_updateScene(
             model,
             data,

@@ -1,0 +1,409 @@
+"""Configurations as gymnasium environments."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from networks import linear
+
+from cnoid_control import Simulation, load_robot
+from cnoid_control.environment import Environment
+from cnoid_control.exceptions import CnoidControlError
+
+NAME = 'cnoid_control/Env-v0'
+CACHED = ('ur5', 'panda', 'go1', 'g1')
+
+
+def rollout(env: Any, count: int, seed: int = 3) -> np.ndarray:
+    """Observations and rewards of random actions, one row per step."""
+    generator = np.random.default_rng(seed)
+    rows = [np.append(env.reset(seed=seed)[0], 0.0)]
+    for _ in range(count):
+        action = generator.uniform(-0.5, 0.5, env.action_space.shape).astype(np.float32)
+        observation, reward, *_ = env.step(action)
+        rows.append(np.append(observation, reward))
+    return np.array(rows)
+
+
+@pytest.mark.filterwarnings('ignore::UserWarning')
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        {'config': 'sr1_pd', 'reward': {'alive': 1.0, 'tilt': -1.0, 'effort': -1e-5}},
+        {'config': 'pd'},
+        {'config': 'trotter_walk'},
+        {'config': 'pd', 'action': 'option:posture', 'changes': {'pd.move_time': 0.0}},
+        {'config': 'trotter_walk', 'action': 'mailbox:cmd_vel', 'fields': ['linear.x']},
+    ],
+    ids=['sr1', 'arm', 'trotter', 'posture', 'twist'],
+)
+def test_gymnasium_finds_no_fault(arguments: dict[str, Any]) -> None:
+    """Spaces, seeds, types and pictures are as its own checker wants them."""
+    env = gymnasium.make(NAME, render_mode='rgb_array', width=64, height=48, **arguments)
+    check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.filterwarnings('ignore::UserWarning')
+@pytest.mark.parametrize('model', CACHED)
+def test_robots_of_others(model: str) -> None:
+    """Arms and legs that nobody here has made, where the cache has them."""
+    try:
+        load_robot(model)
+    except CnoidControlError:
+        pytest.skip(f'{model} is not in the cache: cnoid_control get {model}')
+    env = gymnasium.make(NAME, config=model, duration=0.5, width=64, height=48)
+    check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+
+
+def test_the_agent_is_the_network_of_a_policy_to_the_bit() -> None:
+    """The trained network as agent does what it does as `controller: policy`."""
+    with Simulation('trotter_walk') as simulation:
+        simulation.run(1.5)
+        network = simulation.controller.network
+        wanted = simulation.recorded
+        env = Environment('trotter_walk', low=-100.0, high=100.0)
+        observation, _ = env.reset()
+        for step in range(1, 75):
+            action = network(obs=observation)['actions']
+            observation, *_ = env.step(action)
+            # In the middle of a tick: what was read is what was recorded of that tick.
+            row = round(env.time / simulation.time_step)
+            assert env.time == pytest.approx(0.02 * step)
+            assert np.array_equal(env.robot.q, wanted.q[row])
+            assert np.array_equal(env.robot.root_link.p, wanted.root_position[row])
+        env.close()
+
+
+def test_what_has_learnt_here_runs_as_a_policy(tmp_path: Path) -> None:
+    """A linear network, exported, moves the arm as it did in the environment, to the bit."""
+    generator = np.random.default_rng(7)
+    env = Environment('pd', observations=['joint_position', 'last_action'], period=0.01)
+    matrix = generator.uniform(-0.4, 0.4, (7, 14)).astype(np.float32)
+    bias = generator.uniform(-0.3, 0.3, 7).astype(np.float32)
+    file = linear(tmp_path / 'mine.onnx', matrix, bias)
+    options = env.policy_options(file)
+    with Simulation('pd', 'policy', options=options) as simulation:
+        simulation.run(0.5)
+        network, wanted = simulation.controller.network, simulation.recorded
+    observation, _ = env.reset()
+    for step in range(1, 50):
+        observation, *_ = env.step(network(obs=observation)['actions'])
+        assert np.array_equal(env.robot.q, wanted.q[10 * step])
+    assert np.ptp(wanted.q, axis=0).max() > 0.02
+    env.close()
+
+
+def test_episodes_repeat_to_the_bit_and_do_not_depend_on_what_was_before() -> None:
+    """In one environment and in two."""
+    env = Environment('sr1_pd', reward={'tilt': -1.0, 'action_rate': -0.1, 'joint_velocity': -1.0})
+    first = rollout(env, 10)
+    rollout(env, 7, seed=5)
+    assert np.array_equal(rollout(env, 10), first)
+    other = Environment('sr1_pd', reward={'tilt': -1.0, 'action_rate': -0.1, 'joint_velocity': -1})
+    assert np.array_equal(rollout(other, 10), first)
+    assert not np.array_equal(rollout(other, 10, seed=5), first)
+    env.close()
+    other.close()
+
+
+def test_environments_in_processes_do_what_one_does_here() -> None:
+    """Gymnasium's own vector of processes; made by the name."""
+    vector = gymnasium.make_vec(NAME, num_envs=2, vectorization_mode='async', config='pd')
+    alone = Environment('pd')
+    try:
+        observations, _ = vector.reset(seed=1)
+        observation, _ = alone.reset(seed=1)
+        for step in range(5):
+            assert np.array_equal(observations[0], observation)
+            actions = np.full((2, 7), 0.1 * step, dtype=np.float32)
+            observations, rewards, *_ = vector.step(actions)
+            observation, reward, *_ = alone.step(actions[0])
+            assert rewards[0] == reward
+        assert np.array_equal(observations[0], observations[1])
+    finally:
+        vector.close()
+        alone.close()
+
+
+def test_a_step_is_a_period_and_an_episode_its_duration() -> None:
+    """Decimated from the rate; cut off, not ended."""
+    env = Environment('pd', period=0.05, duration=0.2)
+    env.reset()
+    ends = []
+    for step in range(1, 5):
+        *_, terminated, truncated, info = env.step(np.zeros(7))
+        assert info['time'] == pytest.approx(0.05 * step)
+        assert env.simulation.loop.tick == 50 * step
+        ends.append((terminated, truncated))
+    assert ends == [(False, False)] * 3 + [(False, True)]
+    assert env.metadata['render_fps'] == 20
+    env.close()
+
+
+def test_a_reset_does_not_build_the_model_again() -> None:
+    """The hardware is the same, its time is 0 again."""
+    env = Environment('pd')
+    hardware = env.simulation.hardware
+    env.step(np.ones(7))
+    env.reset()
+    assert env.simulation.hardware is hardware
+    assert env.time == 0.0
+    assert np.array_equal(env.robot.q, env.robot.start_posture)
+    env.close()
+
+
+def test_an_option_as_action_is_what_the_controller_holds() -> None:
+    """The arm goes to the posture of the last action."""
+    env = Environment(
+        'pd', action='option:posture', fields=['joint4', 'joint6'], changes={'pd.move_time': 0.2}
+    )
+    assert env.action_space.low == pytest.approx([-2.2, -2.1])
+    env.reset()
+    goal = np.array([1.3, 0.6])
+    for _ in range(100):
+        env.step(goal)
+    ids = env.robot.joint_ids(['joint4', 'joint6'])
+    assert env.robot.q[ids] == pytest.approx(goal, abs=0.01)
+    env.close()
+
+
+def test_a_message_as_action_moves_the_robot() -> None:
+    """Trotter walks as fast as it is told; the other velocities are zero."""
+    env = Environment(
+        'trotter_walk',
+        action='mailbox:cmd_vel',
+        fields=['linear.x'],
+        low=0.0,
+        high=0.5,
+        observations=['base_linear_velocity', 'projected_gravity'],
+        reward={'forward_velocity': 1.0},
+    )
+    env.reset()
+    rewards = [env.step(np.array([0.4]))[1] for _ in range(150)]
+    assert np.mean(rewards[75:]) == pytest.approx(0.4, abs=0.06)
+    assert abs(env.observation[1]) < 0.15
+    assert env.observation[5] == pytest.approx(-1.0, abs=0.02)
+    env.close()
+
+
+def test_a_pose_as_action_is_a_target_of_a_task() -> None:
+    """The hand of the arm goes there; its bounds must be said."""
+    tasks = {
+        'joint_group': 'all',
+        'tasks': {
+            'hand': {
+                'type': 'body_position',
+                'link': 'hand',
+                'gain': 10.0,
+                'selection': [1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
+            }
+        },
+    }
+    given: dict[str, Any] = {'controller': 'tasks', 'options': tasks}
+    with pytest.raises(CnoidControlError, match='nothing says the bounds of x, y, z, roll'):
+        Environment('pd', action='mailbox:hand/target', **given)
+    with pytest.raises(CnoidControlError, match=r"no mailbox 'nothing'; .*mailbox:hand/target"):
+        Environment('pd', action='mailbox:nothing', **given)
+    env = Environment(
+        'pd', action='mailbox:hand/target', fields=['x', 'y', 'z'], low=-1.0, high=2.0, **given
+    )
+    env.reset()
+    hand = env.robot.clone()
+    hand.calc_forward_kinematics()
+    goal = hand.link('hand').p + np.array([0.05, 0.1, -0.1])
+    for _ in range(150):
+        env.step(goal)
+    hand.q[:] = env.robot.q
+    hand.calc_forward_kinematics()
+    assert hand.link('hand').p == pytest.approx(goal, abs=0.005)
+    env.close()
+
+
+def test_a_velocity_is_asked_for_in_an_episode() -> None:
+    """The term `velocity_command` and the metric see it."""
+    env = Environment(
+        'trotter_walk', observations=['velocity_command'], reward={'velocity_error': 1.0}
+    )
+    observation, _ = env.reset(options={'command': [0.3, -0.1, 0.2]})
+    assert observation == pytest.approx([0.3, -0.1, 0.2])
+    for _ in range(40):
+        # Longer than the time for which one message counts.
+        observation, reward, *_ = env.step(np.zeros(12))
+    assert observation == pytest.approx([0.3, -0.1, 0.2])
+    assert reward == pytest.approx(np.linalg.norm([0.3, -0.1, 0.2]), abs=0.1)
+    with pytest.raises(CnoidControlError, match='3 finite values were expected'):
+        env.reset(options={'command': [0.3]})
+    with pytest.raises(CnoidControlError, match="unknown option 'speed'; choose from: command"):
+        env.reset(options={'speed': 1.0})
+    env.close()
+
+
+def test_rewards_and_ends_are_functions(tmp_path: Path) -> None:
+    """Of one's own, and by the name of a file."""
+    (tmp_path / 'mine.py').write_text(
+        'def reward(env):\n    return 10.0 * env.time\n'
+        'def done(env):\n    return env.time > 0.05\n'
+    )
+    env = Environment(
+        'pd',
+        reward=f'{tmp_path}/mine.py:reward',
+        terminated=f'{tmp_path}/mine.py:done',
+        duration=1.0,
+    )
+    env.reset()
+    seen = [env.step(np.zeros(7))[1:4] for _ in range(3)]
+    assert [row[0] for row in seen] == pytest.approx([0.2, 0.4, 0.6])
+    assert [row[1:] for row in seen] == [(False, False), (False, False), (True, False)]
+    env.close()
+    env = Environment('pd', reward=lambda env: env.action.sum(), terminated='never')
+    env.reset()
+    assert env.step(np.full(7, 0.5))[1] == pytest.approx(3.5)
+    env.close()
+
+
+def test_metrics_by_hand() -> None:
+    """Each is what its name says, and their weighted sum is the reward."""
+    weights = {'alive': 2.0, 'action': -1.0, 'action_rate': 3.0, 'joint_velocity': 0.5}
+    env = Environment('pd', reward=weights)
+    env.reset()
+    env.step(np.full(7, 0.2))
+    _, reward, _, _, info = env.step(np.full(7, 0.5))
+    parts = info['reward_parts']
+    assert parts['alive'] == 2.0
+    assert parts['action'] == pytest.approx(-0.25)
+    assert parts['action_rate'] == pytest.approx(3.0 * 0.09)
+    assert parts['joint_velocity'] == pytest.approx(0.5 * np.mean(env.robot.dq**2))
+    assert reward == pytest.approx(sum(parts.values()))
+    env.close()
+
+
+def test_a_fall_ends_the_episode() -> None:
+    """And only where it is to."""
+    results = {}
+    for rule in ('fell', 'never'):
+        env = Environment('sr1_pd', terminated=rule, options={'kp': 1.0, 'kd': 1.0}, duration=3.0)
+        env.reset()
+        terminated = truncated = False
+        while not (terminated or truncated):
+            *_, terminated, truncated, info = env.step(np.zeros(29))
+        results[rule] = terminated, truncated, info['fell']
+        env.close()
+    assert results == {'fell': (True, False, True), 'never': (False, True, True)}
+
+
+def test_a_failure_ends_the_episode_with_its_reason() -> None:
+    """Commands far beyond the limits; a further step is refused, a reset begins anew."""
+    env = Environment('pd', options={'action': {'scale': 50.0}})
+    env.reset()
+    observation, _, terminated, truncated, info = env.step(np.ones(7))
+    assert (terminated, truncated) == (True, False)
+    assert 'implausible command' in info['reason']
+    assert np.isfinite(observation).all()
+    with pytest.raises(CnoidControlError, match=r'the episode has ended: .*; reset\(\) begins'):
+        env.step(np.zeros(7))
+    env.reset()
+    assert env.step(np.zeros(7))[2] is False
+    env.close()
+
+
+def test_pictures_follow_the_robot() -> None:
+    """Of the size that was asked for; not one colour; another posture is another picture."""
+    env = Environment('pd', render_mode='rgb_array', width=120, height=90)
+    env.reset()
+    first = env.render()
+    assert first.shape == (90, 120, 3)
+    assert first.dtype == np.uint8
+    assert first.std() > 10.0
+    for _ in range(20):
+        env.step(np.ones(7))
+    assert not np.array_equal(env.render(), first)
+    env.close()
+
+
+def test_actions_beyond_the_bounds_are_clipped_and_nonsense_is_refused() -> None:
+    """By shape and by value, with the names of what is expected."""
+    env = Environment('pd')
+    env.reset()
+    env.step(np.full(7, 5.0))
+    assert env.action == pytest.approx(np.ones(7))
+    for wrong in (np.zeros(3), np.full(7, np.nan), 1.0):
+        with pytest.raises(CnoidControlError, match='7 finite values were expected: joint1, '):
+            env.step(wrong)
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        ({'action': 'torque'}, "action is 'torque'; choose from: 'joints', 'mailbox:NAME'"),
+        ({'action': 'option:color'}, "has no option 'color'; .*option:posture"),
+        ({'action': 'option:kp_of', 'fields': ['elbow']}, "has no field 'elbow'; .*shoulder"),
+        ({'action': 'option:groups'}, 'no numbers that an action could be'),
+        ({'action': 'option:kp'}, 'nothing says the bounds of kp; give both'),
+        ({'fields': ['x']}, "fields: with action 'joints'"),
+        ({'reward': {'speed': 1.0}}, "unknown metric 'speed'; choose from: alive, "),
+        ({'reward': {'alive': 'much'}}, "reward.alive is 'much'; a finite number"),
+        ({'reward': 'alive'}, "reward is 'alive'; 'file.py:function'"),
+        ({'terminated': 'sometimes'}, "terminated is 'sometimes'; .*'never'"),
+        ({'terminated': 3}, 'terminated is 3, which is no function'),
+        ({'period': 0.0007}, 'whole number of ticks'),
+        ({'period': -1.0}, 'a time above 0 s was expected'),
+        ({'duration': -1.0}, 'duration is -1.0; a time above 0 s was expected'),
+        ({'observations': ['joint_colour']}, "unknown term 'joint_colour'"),
+        (
+            {'action': 'option:posture', 'observations': ['last_action']},
+            "observations: 'last_action' is not allowed; only a policy knows it",
+        ),
+        ({'low': [0.0, 1.0]}, r'low is \[0.0, 1.0\]; it needs 1 or 7 values'),
+        ({'low': 1.0, 'high': 0.0}, 'is not below'),
+        ({'render_mode': 'human'}, "render_mode is 'human'; choose None or one of rgb_array"),
+        ({'options': {'kq': 1.0}}, 'kq: unknown option'),
+        ({'action': 'option:posture', 'period': 0.0015}, 'whole number of ticks of 0.001 s'),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(arguments: dict[str, Any], words: str) -> None:
+    """Before the first episode."""
+    with pytest.raises(CnoidControlError, match=words):
+        Environment('pd', **arguments)
+
+
+@pytest.mark.parametrize('reward', [lambda env: 1.0 / 0.0, lambda env: 'much'])
+def test_a_reward_that_is_no_number_is_an_error(reward: Any) -> None:
+    """Not a number that nobody meant."""
+    env = Environment('pd', reward=reward)
+    env.reset()
+    with pytest.raises(CnoidControlError, match='reward'):
+        env.step(np.zeros(7))
+    env.close()
+
+
+@pytest.mark.parametrize('first', ['gymnasium, cnoid_control', 'cnoid_control, gymnasium'])
+def test_it_is_registered_whichever_is_imported_first(first: str) -> None:
+    """And gymnasium is not imported for that."""
+    code = f'import {first}\nprint("{NAME}" in gymnasium.registry, gymnasium.__spec__.loader)'
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.startswith('True'), done.stderr
+    assert 'SourceFileLoader' in done.stdout
+
+
+def test_gymnasium_is_not_imported_by_the_package() -> None:
+    """Nor is greenlet; and the module in front of the name imports what is needed."""
+    code = (
+        'import sys, cnoid_control\nassert not {"gymnasium", "greenlet"} & set(sys.modules)\n'
+        f'import gymnasium\nprint(gymnasium.make("cnoid_control:{NAME}", config="pd"))'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, timeout=120
+    )
+    assert 'Environment' in done.stdout, done.stderr
