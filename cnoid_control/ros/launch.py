@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -71,6 +72,7 @@ class Bringup:
         self.namespace = given['namespace']
         self.pacing = given['pacing']
         self.viewer = given['viewer']
+        self.viewer_acts = given['viewer_act'] == 'true'
         self.file = str(_config_file(given['config'], folder))
         # A robot that is up already may describe itself.
         self.config: RunConfig = (
@@ -192,7 +194,8 @@ class Bringup:
             'real': list,
         }
         robot = choices[self.hardware]()
-        return [*robot, *self.control_node(), *self.monitor(), *self.rviz()]
+        viewers = [*self.rviz(), *self.browser()]
+        return [*robot, *self.control_node(), *self.monitor(), *viewers]
 
     def control_node(self) -> list[Action]:
         """The node with the controller; when it ends, so does the launch, but on a real robot."""
@@ -355,6 +358,16 @@ class Bringup:
         if self.viewer != 'rviz':
             return []
         return [self._node('rviz2', 'rviz2', arguments=['-d', str(self.files.rviz)])]
+
+    def browser(self) -> list[Action]:
+        """The browser view, where it was asked for; it prints its address."""
+        if self.viewer != 'true':
+            return []
+        words = [sys.executable, '-m', 'cnoid_control.cli.main', 'view']
+        words += ['--namespace', self.namespace, '--frame-prefix', self.files.frame_prefix]
+        # A robot that starts slowly is waited for.
+        words += ['--timeout', '120', *(['--act'] if self.viewer_acts else [])]
+        return [ExecuteProcess(cmd=words, name='view', output='screen')]
 
     # --- parts --------------------------------------------------------------------------------
 
@@ -519,7 +532,15 @@ ARGUMENTS = (
     Argument(
         'heartbeat', 'true', ('true', 'false'), 'whether the heartbeat monitor watches the node'
     ),
-    Argument('viewer', 'none', ('none', 'rviz'), 'program that shows the robot'),
+    Argument(
+        'viewer',
+        'none',
+        ('none', 'true', 'rviz'),
+        'what shows the robot; true: the browser view, whose address is printed',
+    ),
+    Argument(
+        'viewer_act', 'false', ('true', 'false'), 'whether the browser view may act, or only looks'
+    ),
     Argument('namespace', '', (), 'namespace of all nodes'),
     Argument(
         'use_sim_time',

@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from cnoid_control.ros.node.session import ControlSession
+from cnoid_control.runtime.safety.safe_state import SafeState
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 PERIOD = 1.0
@@ -211,7 +212,19 @@ class NodeDiagnostics:
         names = ', '.join(managed.name for managed in session.loop.host.controllers)
         values = {'controllers': names, **values}
         safe_state = session.safe_state
+        values['state'] = _word(safe_state)
         if safe_state.is_engaged:
             level = WARN if safe_state.is_pause else OK if safe_state.is_finished else ERROR
             return make_status('controller', level, f'safe state: {safe_state.reason}', values)
         return make_status('controller', OK, f'{names} runs', values)
+
+
+def _word(safe_state: SafeState) -> str:
+    """State of the loop in a word, for programs that show it."""
+    if safe_state.is_estop:
+        return 'e-stop'
+    if not safe_state.is_engaged:
+        return 'running'
+    if safe_state.is_pause:
+        return 'paused'
+    return 'finished' if safe_state.is_finished else 'safe state'

@@ -26,22 +26,17 @@ class SimulatedActuation:
 
     A joint whose controllers were exchanged goes on with its last command until every new one has
     sent one; a joint that lost a controller keeps the last command of that one.
-
-    Attributes:
-        pushed: link that pushes act on.
     """
 
-    def __init__(self, hardware: MujocoHardware, devices: Iterable[str], pushed: str) -> None:
+    def __init__(self, hardware: MujocoHardware, devices: Iterable[str]) -> None:
         """Read everything that is published; actuate nothing before commands arrive."""
         self._hardware = hardware
         self._body = hardware.body
         self._devices = set(devices)
-        self.pushed = pushed
         # The interfaces that each joint is driven by, as bits.
         self._interfaces = np.zeros(self._body.num_joints, dtype=int)
         self._commands = {name: np.zeros(self._body.num_joints) for name in BY_INTERFACE}
         self._groups: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-        self._push: tuple[np.ndarray, int] = (np.zeros(3), 0)
         self.open()
 
     def open(self) -> None:
@@ -62,7 +57,6 @@ class SimulatedActuation:
             for joint, bits in zip(body.joints, self._interfaces, strict=True)
             if joint.name and (mode := MODES[bits]) is not None
         }
-        outputs[self.pushed] = outputs.get(self.pushed, StateFlag.NONE) | StateFlag.LINK_EXT_WRENCH
         self._groups = [
             (
                 body.joint_arrays[channel.command],
@@ -112,18 +106,7 @@ class SimulatedActuation:
         self.send()
 
     def send(self) -> None:
-        """Send the last commands, and the push that is under way."""
-        body = self._body
+        """Send the last commands."""
         for target, slots, commands in self._groups:
             target[slots] = commands[slots]
-        force, ticks = self._push
-        if ticks > 0:
-            link = body.link(self.pushed)
-            self._push = (force, ticks - 1)
-            body.external_wrenches[link.index] = [*force, *np.cross(link.p, force)]
         self._hardware.write()
-
-    def push(self, force: np.ndarray, duration: float) -> None:
-        """Push the link with a force at its origin, world axes [N], for a time [s]."""
-        ticks = max(round(duration / self._hardware.time_step), 1)
-        self._push = (np.array(force, dtype=float), ticks)

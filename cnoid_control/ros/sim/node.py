@@ -130,9 +130,7 @@ class MujocoNode(Node):
         self.loop = SimulationLoop(
             self.hardware,
             SimulatedActuation(
-                self.hardware,
-                {device.name for device, _ in self._devices.values()},
-                parameters.push.link or self.body.root_link.name,
+                self.hardware, {device.name for device, _ in self._devices.values()}
             ),
             self._active_inputs,
             self._make_publishers(),

@@ -17,7 +17,10 @@ STRICTNESS = {'best_effort': BEST_EFFORT, 'strict': STRICT}
 class PushParameters:
     """The push that the service `~/push` gives."""
 
-    link: str = parameter('', 'link that is pushed; the root where empty', read_only=True)
+    link: str = parameter('', 'link that is pushed; the root where empty')
+    point: list[float] = parameter(
+        [], 'where, in the axes of the link; its centre of mass where empty', unit='m'
+    )
     force: list[float] = parameter([150.0, 0.0, 0.0], 'force, world axes', unit='N')
     duration: float = parameter(0.1, 'how long it acts', unit='s', minimum=0.0, maximum=60.0)
 

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import not_allowed, parse_parameters
 from cnoid_control.ros.node.diagnostics import OK, WARN, make_status
 from cnoid_control.ros.node.parameters import SIMULATION_KEYS, nested_values, plain_value
@@ -44,12 +44,13 @@ class SimulationServices:
         return self._answer(response, self._loop.reset, 'the robot is back at its start')
 
     def _on_push(self, request: Any, response: Any) -> Any:
-        push, actuation = self._parameters.push, self._loop.actuation
-        force = np.array(push.force)
+        push, hardware = self._parameters.push, self._loop.hardware
+        link = hardware.body.link(push.link) if push.link else hardware.body.root_link
+        force, point = np.array(push.force), np.array(push.point) if push.point else None
         return self._answer(
             response,
-            lambda: actuation.push(force, push.duration),
-            f'pushing {actuation.pushed} with {push.force} N for {push.duration} s',
+            lambda: hardware.push(link, force, push.duration, point),
+            f'pushing {link.name} with {push.force} N for {push.duration} s',
         )
 
     def _answer(self, response: Any, action: Callable[[], None], done: str) -> Any:
@@ -72,6 +73,11 @@ class SimulationServices:
         )
         if len(parsed.push.force) != 3:
             raise not_allowed('push.force', parsed.push.force, 'it needs 3 values')
+        if len(parsed.push.point) not in (0, 3):
+            raise not_allowed('push.point', parsed.push.point, 'it needs 3 values, or none')
+        links = [link.name for link in self._loop.hardware.body.links]
+        if parsed.push.link and parsed.push.link not in links:
+            raise not_allowed('push.link', parsed.push.link, choices(links))
         return parsed
 
     def _check(self, changes: list[Parameter]) -> SetParametersResult:
