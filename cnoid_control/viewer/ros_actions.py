@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger
 
 from cnoid_control.controllers.velocity_command import FULL_STICK
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.plugin.registry import controller_names
+from cnoid_control.plugin.registry import controller_names, instance_name
 from cnoid_control.viewer.source import ACTIONS, Description, Option
 
 # Longest waits for a service to be found, and for its answer [s].
@@ -100,7 +100,7 @@ class RosActions:
         name = str(self._get(self.control_node, ['controller']).get('controller', ''))
         description.controller = name
         description.controllers = list(dict.fromkeys([name, *controller_names()]))
-        prefix = name.rpartition(':')[2]
+        prefix = instance_name(name)
         request: Any = ListParameters.Request()
         request.prefixes, request.depth = [prefix], 0
         answer = self._call(ListParameters, f'{self.control_node}/list_parameters', request)
@@ -213,7 +213,9 @@ class RosActions:
         service = f'{node}/set_parameters_atomically'
         result = self._call(SetParametersAtomically, service, request).result
         if not result.successful:
-            raise CnoidControlError(result.reason)
+            # rclpy does not say which one where a parameter is not declared.
+            key = '' if any(name in result.reason for name in values) else f'{", ".join(values)}: '
+            raise CnoidControlError(f'{key}{result.reason}')
 
     def _call(self, kind: type, service: str, request: Any) -> Any:
         """Answer of a service; another thread spins the node.

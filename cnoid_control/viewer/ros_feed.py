@@ -61,7 +61,7 @@ class FrameTree:
         if name not in self._parents:
             return None
         pose = pin.SE3.Identity()
-        for _ in range(len(self._parents)):
+        for _ in range(len(self._parents) + 1):
             if name not in self._parents:
                 return pose
             name, local = self._parents[name]

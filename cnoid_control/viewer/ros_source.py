@@ -19,6 +19,7 @@ from rclpy.qos import qos_profile_parameter_events
 
 from cnoid_control.body import Body
 from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.exceptions import describe
 from cnoid_control.ros.node.robot_model import wait_for_robot_description
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS
 from cnoid_control.runtime.config import RunConfig
@@ -151,6 +152,9 @@ class RosSource:
                 self._take_all()
             except LOST:
                 return
+            except Exception as error:
+                # One message that cannot be used must not end the view.
+                self._node.get_logger().error(describe(error), throttle_duration_sec=5.0)
 
     def _take_all(self) -> None:
         """Take what waits: of most topics the newest message, and answers."""
