@@ -101,6 +101,8 @@ ROS_BUILD = [
 
 # The browser view; trimesh reads meshes with their colours, .dae files by pycollada.
 VIEWER = ['viser>=1.0', 'trimesh>=4.0', 'pycollada>=0.8']
+# What encodes .mp4 films, where no ffmpeg is installed.
+FILM = ['imageio-ffmpeg>=0.5']
 # The search for options: Optuna with CMA-ES.
 TUNE = ['optuna>=4.0', 'cmaes>=0.11']
 # Configurations as environments.
@@ -128,6 +130,7 @@ TEST = [
     'nbclient>=0.8',
     'ipykernel>=6.0',
     *VIEWER,
+    *FILM,
     *TUNE,
     *GYM,
     *RAY,
@@ -141,6 +144,7 @@ EXTRAS = {
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'policy': ['onnxruntime>=1.17'],
     'viewer': VIEWER,
+    'film': FILM,
     'tune': TUNE,
     'gym': GYM,
     'ray': RAY,

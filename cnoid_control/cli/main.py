@@ -16,6 +16,7 @@ from cnoid_control.cli.init_command import INIT
 from cnoid_control.cli.list_command import LIST
 from cnoid_control.cli.new_command import NEW
 from cnoid_control.cli.policy_command import POLICY
+from cnoid_control.cli.render_command import RENDER
 from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
 from cnoid_control.cli.show_command import SHOW
@@ -24,8 +25,10 @@ from cnoid_control.cli.view_command import VIEW
 from cnoid_control.exceptions import CnoidControlError
 
 COMMANDS = (
-    RUN, LIST, GET, SHOW, NEW, INIT, CONVERT, REPLAY, POLICY, TELEOP, VIEW, EVALUATE, CHECK, BENCH,
-    FAULTS
+    RUN, LIST, GET, SHOW, NEW, INIT, CONVERT,
+    VIEW, RENDER, REPLAY,
+    POLICY, TELEOP, EVALUATE,
+    CHECK, BENCH, FAULTS,
 )  # fmt: skip
 
 # What shells show for a program that SIGINT has ended.

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cnoid_control.runtime.loop import ControlLoop
-    from cnoid_control.runtime.recorder import Recorder
     from cnoid_control.simulation import Simulation
     from cnoid_control.viewer.run_view import ViewParameters
 
@@ -219,6 +218,7 @@ def run(args: argparse.Namespace) -> int:
     from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
     from cnoid_control.cli.run_plot import RunPlot, check_file
     from cnoid_control.cli.summary_table import print_summary
+    from cnoid_control.runtime.run_files import record_run
     from cnoid_control.runtime.world_config import is_world
 
     if is_world(args.config):
@@ -253,9 +253,8 @@ def run(args: argparse.Namespace) -> int:
     loop = simulation.loop
     _tell_base(config, loop, console)
     plot = RunPlot(loop) if args.plot else None
-    recorder = _make_recorder(config, loop, args) if args.log else None
-    loop.recorder = recorder
-    if args.log or args.plot or args.view:
+    recorder = record_run(args.log, loop, config, args.real_time) if args.log else None
+    if args.plot or args.view:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
     # Who moves it by hand says when it ends.
     unbounded = by_hand and args.duration is None
@@ -378,20 +377,6 @@ def _duration(given: float | None, config: RunConfig) -> float:
         return given
     simulated = hardware_kind(config.hardware_type).is_simulated
     return config.parameters.duration or math.inf if simulated else math.inf
-
-
-def _make_recorder(config: RunConfig, loop: ControlLoop, args: argparse.Namespace) -> Recorder:
-    from cnoid_control.runtime.recorder import Recorder
-    from cnoid_control.runtime.run_files import run_files
-
-    return Recorder(
-        args.log,
-        loop.hardware.body,
-        config.to_text(),
-        config.parameters.devices,
-        args.real_time,
-        attachments=run_files(config),
-    )
 
 
 RUN = Command('run', 'run a controller on a robot', add_arguments, run)

@@ -12,6 +12,8 @@ from cnoid_control.messages.layouts import MessageBuffer, MessageLayout
 
 WORLD = 'world'
 TF = 'tf2_msgs/msg/TFMessage'
+# Topic of a log with what moves besides the robot.
+THINGS = 'things'
 
 
 def frame_of(device: Device) -> str:
@@ -61,6 +63,12 @@ def robot_frames(body: Body, prefix: str, with_links: bool) -> list[Frame]:
                 Frame(name, f'{prefix}{device.link.name}', index, index, device.T_local.copy())
             )
     return frames
+
+
+def world_frames(names: list[str]) -> MessageLayout:
+    """tf2_msgs/TFMessage of frames in the world."""
+    transforms = [{'header.frame_id': WORLD, 'child_frame_id': name} for name in names]
+    return MessageLayout(TF, {'transforms': transforms})
 
 
 class FrameMessage:

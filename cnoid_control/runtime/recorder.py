@@ -7,26 +7,27 @@ import queue
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-import pinocchio as pin
 
 from cnoid_control.body import Body, Device, StateFlag
 from cnoid_control.body.body import BodyState
 from cnoid_control.body.channels import COMMAND_ARRAYS
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.robot_description import robot_description, to_text
+from cnoid_control.body.rotations import rotation_matrix
 from cnoid_control.hardware.channels import Channels, input_channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.log.device_messages import MeasurementCodec, data_messages
 from cnoid_control.log.model_files import model_attachments
 from cnoid_control.log.writer import Batch, McapWriter
 from cnoid_control.messages import layouts
-from cnoid_control.messages.frames import TF, WORLD, FrameMessage
+from cnoid_control.messages.frames import TF, THINGS, WORLD, FrameMessage, world_frames
 from cnoid_control.messages.layouts import MessageLayout, stamps, to_nanoseconds
 from cnoid_control.plugin import ControllerIO
 from cnoid_control.plugin.mailbox import Mailbox, Message, message_to_text
@@ -74,8 +75,8 @@ class LogEncoder:
     Topics: `joint_states` (what was read), `commands` (what was sent), `controller_outputs` (what
     the controllers commanded, where the limits changed it), `root`, one topic per device, `inputs`
     (the exact time, and what of the state is in none of these), `outputs` (what else the
-    controllers commanded), `tf` (poses of the links, at `FRAME_RATE`), `robot_description`,
-    `pushes`, and what the controllers log of their own.
+    controllers commanded), `tf` and `things` (poses of the links, and of what else moves, at
+    `FRAME_RATE`), `robot_description`, `pushes`, and what the controllers log of their own.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class LogEncoder:
         batches += self._measurements(block, times)
         batches += self._single_messages(block, times)
         batches += self._link_frames(block, times)
+        batches += [_thing_frames(times[row], things) for row, things in block.things]
         if self._description:
             layout = MessageLayout(layouts.TEXT, {'data': self._description})
             batches.append(_batch('robot_description', layout, times[:1], {}))
@@ -155,7 +157,7 @@ class LogEncoder:
                 continue
             self._next_frame = block.times[row] + (1.0 - 1e-6) / FRAME_RATE
             shown.configuration[:7] = block.inputs[row, self._inputs['root_q']]
-            shown.set_root_axes(_axes(shown.root_q[3:]))
+            shown.set_root_axes(rotation_matrix(shown.root_q[3:]))
             shown.q[:] = block.inputs[row, self._inputs['q']][: shown.num_joints]
             rows.append((row, self._frames.encode(int(times[row]))))
         if not rows:
@@ -224,10 +226,14 @@ class LogEncoder:
         return batches
 
 
-def _axes(quaternion: np.ndarray) -> np.ndarray:
-    """Rotation matrix of a quaternion x y z w."""
-    matrix: np.ndarray = pin.Quaternion(quaternion).toRotationMatrix()
-    return matrix
+def _thing_frames(time: np.ndarray, things: dict[str, np.ndarray]) -> Batch:
+    layout = world_frames(list(things))
+    times = np.array([time], dtype=np.uint64)
+    values = {
+        f'transforms.{index}.transform': pose[None] for index, pose in enumerate(things.values())
+    }
+    values |= {f'transforms.{index}.header.stamp': stamps(times) for index in range(len(things))}
+    return _batch(THINGS, layout, times, values)
 
 
 def joint_names(body: Body) -> list[str]:
@@ -281,6 +287,7 @@ class LogBlock:
         commands: what controllers did to devices: row, device and state.
         contacts: row, link name and numbers of the contact points.
         fields: what controllers logged of their own: row, topic and numbers.
+        things: row and poses of what moves besides the robot.
         messages: row, topic and text of what controllers took out of their mailboxes, of texts
             that they logged, and of what happened to the robot.
     """
@@ -295,6 +302,7 @@ class LogBlock:
     commands: list[tuple[int, Device, np.ndarray]] = field(default_factory=list)
     contacts: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
     fields: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
+    things: list[tuple[int, dict[str, np.ndarray]]] = field(default_factory=list)
     messages: list[tuple[int, str, str]] = field(default_factory=list)
     rows: int = 0
 
@@ -320,6 +328,7 @@ class Recorder:
         real_time: bool = False,
         os: TextIO | None = None,
         attachments: dict[str, bytes] | None = None,
+        things: Callable[[], dict[str, np.ndarray]] | None = None,
     ) -> None:
         """Prepare a recording of a run that has not begun.
 
@@ -331,6 +340,8 @@ class Recorder:
             real_time: whether the loop must not wait for the file.
             os: stream for messages.
             attachments: files that the log holds besides the model, by name.
+            things: gives the poses of what moves besides the robot, x y z and quaternion x y z w,
+                by name.
         """
         self.path = Path(path)
         self.error = ''
@@ -347,6 +358,8 @@ class Recorder:
             'root_link': body.root_link.name,
         }
         self._attachments = attachments or {}
+        self._look_at_things = things
+        self._next_look = 0.0
         self._queue: queue.Queue[LogBlock | None] = queue.Queue(QUEUE_BLOCKS)
         self._thread: threading.Thread | None = None
         self._disconnect: list[Any] = []
@@ -463,6 +476,10 @@ class Recorder:
         self._inputs.take(block.inputs[row])
         if self._fresh:
             self._note_devices(block, row)
+        if self._look_at_things is not None and time >= self._next_look:
+            self._next_look = time + (1.0 - 1e-6) / FRAME_RATE
+            if things := self._look_at_things():
+                block.things.append((row, things))
         for link in self._touched:
             numbers = [
                 [*point.position, *point.normal, *point.force, *point.velocity, point.depth]

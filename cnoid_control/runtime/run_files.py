@@ -13,11 +13,14 @@ from typing import Any
 import yaml
 import zstandard
 
+from cnoid_control.hardware.registry import observable_devices
 from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.model_files import sha256, temporary_folder
 from cnoid_control.log.reader import LogFile
 from cnoid_control.plugin.registry import find_object, is_file_plugin
 from cnoid_control.runtime.config import RunConfig, parse_config
+from cnoid_control.runtime.loop import ControlLoop
+from cnoid_control.runtime.recorder import Recorder
 
 CONFIG = 'config.yaml'
 CONTROLLERS = 'controllers.json'
@@ -70,6 +73,31 @@ def run_files(config: RunConfig) -> dict[str, bytes]:
             files[stored] = zstandard.compress(content)
     files[FILES] = json.dumps(table).encode()
     return files
+
+
+def record_run(
+    path: str | Path, loop: ControlLoop, config: RunConfig, real_time: bool = False
+) -> Recorder:
+    """Have a loop that has not begun record itself, with all that belongs to the run.
+
+    Args:
+        path: the file; an old one is replaced.
+        loop: the loop.
+        config: its configuration.
+        real_time: whether the loop must not wait for the file.
+    """
+    body = loop.hardware.body
+    loop.observed |= set(observable_devices(config.hardware_type, body))
+    loop.recorder = recorder = Recorder(
+        path,
+        body,
+        config.to_text(),
+        config.parameters.devices,
+        real_time,
+        attachments=run_files(config),
+        things=getattr(loop.hardware, 'things', None),
+    )
+    return recorder
 
 
 def _controllers(config: RunConfig) -> dict[str, str]:

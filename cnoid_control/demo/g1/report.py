@@ -79,8 +79,8 @@ def save_picture(path: Path, body: Body, track: Track, dance: tuple[float, float
         track: its way.
         dance: when the dance began and ended [s].
     """
-    from cnoid_control.hardware.mujoco.picture import View
     from cnoid_control.hardware.mujoco.picture import save_picture as draw
+    from cnoid_control.hardware.mujoco.picture_view import View
 
     begin, end = dance
     moments = [*MOMENTS, *(begin + share * (end - begin) for share in DANCE_MOMENTS)]

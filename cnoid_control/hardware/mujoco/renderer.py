@@ -203,8 +203,16 @@ class GlRenderer:
     Where a controller never returns and keeps that thread, the context stays with it.
     """
 
-    def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
-        """Open a graphics context for pictures up to this size [pixels].
+    def __init__(
+        self, model: mujoco.MjModel, width: int, height: int, shadows: bool = False
+    ) -> None:
+        """Open a graphics context.
+
+        Args:
+            model: what is drawn.
+            width: largest width of pictures [pixel], where the model has no larger one.
+            height: likewise.
+            shadows: whether lights throw shadows.
 
         Raises:
             RenderingUnavailable: this machine has no library to draw with.
@@ -222,8 +230,9 @@ class GlRenderer:
             self._gl.free()
             raise RenderingUnavailable(str(error)) from error
         self._scene = mujoco.MjvScene(model, MAX_GEOMS)
-        for effect in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
-            self._scene.flags[effect] = False
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
+        self._scene.flags[mujoco.mjtRndFlag.mjRND_HAZE] = shadows
         self._option = mujoco.MjvOption()
         self._option.sitegroup[:] = 0
         # The graphics library ends with the program: what is open then is closed before it.

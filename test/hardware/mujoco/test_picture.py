@@ -1,6 +1,7 @@
 """Pictures of robots: size, order in depth, light, shadow, and the default view."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,8 +15,14 @@ from cnoid_control.body.description import (
     Mesh,
     Shape,
 )
-from cnoid_control.hardware.exceptions import HardwareError
-from cnoid_control.hardware.mujoco.picture import View, draw, save_picture
+from cnoid_control.hardware.exceptions import HardwareError, RenderingUnavailable
+from cnoid_control.hardware.mujoco import picture
+from cnoid_control.hardware.mujoco.picture import RAYS, open_drawer, save_picture
+from cnoid_control.hardware.mujoco.picture_scene import Still
+from cnoid_control.hardware.mujoco.picture_view import View
+
+# By rays, pictures are the same to the bit everywhere.
+draw = partial(picture.draw, renderer=RAYS)
 
 FRONT = View(position=(5.0, 0.0, 1.0), target=(0.0, 0.0, 1.0), size=(120, 160))
 
@@ -149,3 +156,53 @@ def test_everything_that_is_seen_is_drawn():
         image = draw([Body(BodyDescription('rod', [root, link]))], FRONT)
         size = 1.6 * 0.1 * (FRONT.focal_length / 4.95) ** 2
         assert red(image).sum() == pytest.approx(size, rel=0.25)
+
+
+def test_both_renderers_see_the_same():
+    """A cube is in the same place and as large by OpenGL as by rays, with its shadow."""
+    scene = picture.PictureScene([cube((0.3, -0.2, 0.6))])
+    view = View.framing(scene.corners(), size=(240, 320))
+    try:
+        drawer = open_drawer(scene, picture.GL, view.size)
+    except RenderingUnavailable as error:
+        pytest.skip(str(error))
+    by_gl = drawer.draw(view)
+    larger = drawer.draw(replace(view, size=(480, 640)))
+    drawer.close()
+    by_rays = open_drawer(scene, RAYS).draw(view)
+    ours, theirs = red(by_rays), red(by_gl)
+    assert (ours & theirs).sum() > 0.95 * ours.sum()
+    assert (ours ^ theirs).sum() < 0.06 * ours.sum()
+    assert red(larger).sum() == pytest.approx(4 * theirs.sum(), rel=0.03)
+
+
+def test_a_scene_follows_its_robots_and_things():
+    """Nothing is built again: both are drawn where they are moved to."""
+    body = cube((0.0, 0.0, 1.0))
+    thing = Still('ball', [Shape(Box((0.4, 0.4, 0.4)), color=(0.0, 0.0, 1.0, 1.0))])
+    thing.position = np.array([0.0, 1.0, 1.0])
+    scene = picture.PictureScene([body], [thing])
+    drawer = open_drawer(scene, RAYS)
+    before = drawer.draw(FRONT)
+    body.root_link.p, thing.position = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
+    body.calc_forward_kinematics()
+    scene.move()
+    after = drawer.draw(FRONT)
+    blue = (before[..., 2] > 60) & (before[..., 0] < 30)
+    assert (red(after) == blue).mean() > 0.99
+    assert red(after).any()
+    assert not (red(after) & red(before)).any()
+
+
+def test_a_tinted_robot_has_one_colour():
+    """And is drawn where its own colour would be."""
+    scene = picture.PictureScene([cube((0, 0, 1))], tints=[(0.0, 0.0, 1.0, 1.0)])
+    image = open_drawer(scene, RAYS).draw(FRONT)
+    assert not red(image).any()
+    assert ((image[..., 2] > 60) & (image[..., 0] < 30)).sum() > 50
+
+
+def test_an_unknown_renderer_is_refused():
+    """With those that there are."""
+    with pytest.raises(HardwareError, match=r"unknown renderer 'x'; choose from: auto, gl, rays"):
+        draw([cube((0, 0, 1))], FRONT, renderer='x')
