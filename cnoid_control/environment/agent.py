@@ -83,6 +83,10 @@ class AgentController(PolicyController):
 
     Observation, action, gains and period are the policy's own, by the same options: what has
     learnt here runs there.
+
+    Attributes:
+        start_posture: where the robot starts, by joint id [rad] or [m]; where it starts in the
+            first episode where None.
     """
 
     Parameters = AgentParameters
@@ -96,6 +100,7 @@ class AgentController(PolicyController):
         """
         self._ask = ask
         self._usual_period = period
+        self.start_posture: np.ndarray | None = None
         self._loaded: tuple[Network, Metadata] | None = None
 
     def load(self, given: PolicyParameters) -> tuple[Network, Metadata]:
@@ -113,6 +118,9 @@ class AgentController(PolicyController):
         known.joints = given.joints or known.joints or body.joint_names
         known.observations = known.observations or usual_terms(body.is_fixed_root)
         known.period = known.period or self._usual_period
+        start = body.start_posture if self.start_posture is None else self.start_posture
+        for name, q in zip(body.joint_names, start.tolist(), strict=True):
+            known.default.setdefault(name, q)
         clone = body.clone()
         clone.calc_forward_kinematics()
         usual = joint_gains(clone, self.io.time_step)

@@ -17,9 +17,12 @@ from cnoid_control.environment.actions import Action, make_action
 from cnoid_control.environment.agent import AgentController
 from cnoid_control.environment.observer import Observer
 from cnoid_control.environment.rewards import Function, Reward, call, find_function
+from cnoid_control.evaluation.randomization import SECTION
+from cnoid_control.evaluation.runner import RandomizedRuns, Runner
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin.mailbox import Twist
-from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.config import RunConfig, override, parse_config
+from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.simulated_robot import load_source
 from cnoid_control.simulation import Simulation
 
@@ -29,6 +32,8 @@ USUAL_DURATION = 10.0
 JOINTS = 'joints'
 OBSERVER = 'environment_observer'
 NEVER, FELL = 'never', 'fell'
+# Numbers of randomised episodes are drawn below this.
+MOST_RUNS = 2**31
 # Share of a tick by which a period may be no whole number of them.
 TOLERANCE = 1e-6
 
@@ -79,6 +84,7 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         duration: float = 0.0,
         reward: Mapping[str, float] | str | Function | None = None,
         terminated: str | Function = FELL,
+        randomize: Mapping[str, Any] | bool = True,
         render_mode: str | None = None,
         width: int = 480,
         height: int = 360,
@@ -106,6 +112,8 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
             reward: weights by metric, a function of the environment, or the name of one; 1 per
                 step where None.
             terminated: 'fell', 'never', a function of the environment, or the name of one.
+            randomize: what is drawn anew for each episode, as for `evaluate`, in addition to the
+                configuration's `randomize` section; nothing where False.
             render_mode: 'rgb_array', or None.
             width: width of a picture [pixel].
             height: height of a picture [pixel].
@@ -133,16 +141,24 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
             observed['terms'] = dict(terms)
         self._kind = action
         if action == JOINTS:
-            self._build_joints(config, options, changes, observed, period, controller, fields)
+            built = self._build_joints(
+                config, options, changes, observed, period, controller, fields
+            )
         elif action.partition(':')[0] in ('mailbox', 'option') and ':' in action:
-            self._build_driven(config, controller, options, changes, observed, period)
+            built = self._build_driven(config, controller, options, changes, observed, period)
         else:
             raise CnoidControlError(
                 f"action is {action!r}; choose from: 'joints', 'mailbox:NAME', 'option:KEY'"
             )
         self._fields = tuple(fields)
-        given = self.simulation.config.parameters.duration
-        self.duration = self._time('duration', duration or given or USUAL_DURATION)
+        given = built[0].parameters
+        self.duration = self._time('duration', duration or given.duration or USUAL_DURATION)
+        drawn = {} if randomize is False else dict(given.randomize)
+        if isinstance(randomize, Mapping):
+            drawn |= randomize
+        elif not isinstance(randomize, bool):
+            raise CnoidControlError(f'randomize is {randomize!r}; a map or False was expected')
+        self._make_simulation(*built, drawn)
         self._episode: greenlet | None = None
         self._renderer: Any = None
         self._asked: np.ndarray | None = None
@@ -161,7 +177,7 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         period: float,
         controller: Any,
         fields: Sequence[str],
-    ) -> None:
+    ) -> tuple[RunConfig, Any]:
         """Have the agent be the controller."""
         if controller is not None or fields:
             what = 'fields' if controller is None else 'controller'
@@ -177,9 +193,7 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         if period:
             merged['period'] = self._time('period', period)
         self._agent = AgentController(self._ask, USUAL_PERIOD)
-        self.simulation = Simulation(
-            config, self._agent, options=merged, record=False, os=self.messages
-        )
+        return load_source(config, self._agent, merged)[0], self._agent
 
     def _build_driven(
         self,
@@ -189,29 +203,46 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         changes: Mapping[str, Any] | None,
         observed: dict[str, Any],
         period: float,
-    ) -> None:
+    ) -> tuple[RunConfig, Any]:
         """Have an observer beside the controller."""
         period = self._time('period', period or USUAL_PERIOD)
-        config, _ = load_source(source, controller, options, changes)
+        more = {
+            f'other_controllers.{OBSERVER}.type': f'{Observer.__module__}:{Observer.__name__}',
+            OBSERVER: {**observed, 'period': period},
+        }
+        config, maker = load_source(source, controller, options, {**(changes or {}), **more})
         ticks = period * config.parameters.rate
         if abs(ticks - round(ticks)) > TOLERANCE * ticks or round(ticks) < 1:
             raise CnoidControlError(
                 f'period is {period:g} s; it needs a whole number of ticks of '
                 f'{config.time_step:g} s'
             )
-        more = {
-            f'other_controllers.{OBSERVER}.type': f'{Observer.__module__}:{Observer.__name__}',
-            OBSERVER: {**observed, 'period': period},
-        }
-        self.simulation = Simulation(
-            source,
-            controller,
-            options=options,
-            changes={**(changes or {}), **more},
-            record=False,
-            os=self.messages,
-        )
         self.period = period
+        return config, controller if maker is not None else None
+
+    def _make_simulation(
+        self, config: RunConfig, controller: Any, drawn: Mapping[str, Any]
+    ) -> None:
+        """Make the simulation, or what makes one for each episode on the same compiled model."""
+        values = {key: value for key, value in config.values.items() if key != SECTION}
+        config = parse_config(values, config.name, config.folder)
+        self._runner: Runner | None = None
+        if drawn:
+            # Not the posture that is drawn: observations and targets are about the robot's own.
+            robot = make_robot(config.parameters.robot, config.folder, config.time_step)
+            if self._kind == JOINTS:
+                self._agent.start_posture = robot.start_posture
+            else:
+                posture = {f'{OBSERVER}.posture': robot.start_posture.tolist()}
+                values = override(config.values, posture)
+                config = parse_config(values, config.name, config.folder)
+            runs = RandomizedRuns(
+                config, dict(drawn), self.duration, controller=controller, stop_on_fall=False
+            )
+            self._runner = Runner(runs)
+            self.simulation = self._runner.simulation(0)
+        else:
+            self.simulation = Simulation(config, controller, record=False, os=self.messages)
 
     @staticmethod
     def _time(key: str, value: float) -> float:
@@ -281,7 +312,7 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         """Begin an episode.
 
         Args:
-            seed: seed of `np_random`.
+            seed: seed of `np_random`, which draws the seeds of what is randomised.
             options: `command`: velocity that is asked for: forward, left [m/s], turning left
                 [rad/s].
 
@@ -294,9 +325,16 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
             if key != 'command':
                 raise CnoidControlError(f'reset: unknown option {key!r}; choose from: command')
         self._leave()
-        self.simulation.reset()
+        info: dict[str, Any] = {}
+        if self._runner is None:
+            self.simulation.reset()
+        else:
+            self.simulation.close()
+            run = int(self.np_random.integers(MOST_RUNS))
+            self.simulation = self._runner.simulation(run)
+            info['drawn'] = self._runner.drawn(run)
         self._begin(options)
-        return self._observed_now(), {'time': self.time}
+        return self._observed_now(), {'time': self.time, **info}
 
     def _begin(self, options: Mapping[str, Any]) -> None:
         """Take ticks until something is observed."""

@@ -15,7 +15,7 @@ from cnoid_control.environment.agent import usual_terms
 from cnoid_control.exceptions import choices
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO, SimpleController
-from cnoid_control.plugin.joint_values import joint_ids
+from cnoid_control.plugin.joint_values import JointPosture, joint_ids, posture_of
 
 # Terms of what a network does, or is told.
 OF_A_POLICY = (
@@ -40,6 +40,9 @@ class ObserverParameters:
     )
     terms: dict[str, TermParameters] = parameter({}, 'options of terms by name')
     joints: list[str] = parameter([], 'joints of the joint terms, in order; all where empty')
+    posture: JointPosture = parameter(
+        [], 'what joint positions are relative to; where the robot starts, where empty'
+    )
     imu: str = parameter(
         '', "device whose axes and rates are the base's; the root link where empty"
     )
@@ -73,7 +76,7 @@ class Observer(SimpleController):
         self.situation = Situation(
             io=io,
             joints=joints,
-            default=body.start_posture.copy(),
+            default=posture_of(body, 'posture', given.posture, body.start_posture),
             base=self._base,
             gait=Gait(1.0, [], []),
             action=np.zeros(0),

@@ -193,13 +193,17 @@ class Runner:
             if not isinstance(found, Mapping):
                 raise CnoidControlError(f'metric {name!r} returned {found!r}; a map was expected')
             row |= {str(key): _plain(f'{name}: {key}', value) for key, value in found.items()}
-        row |= {
+        return row | self.drawn(run)
+
+    def drawn(self, run: int) -> Row:
+        """What is drawn for a run, by the name of the variable."""
+        seed = run_seed(self.runs.seed, run)
+        return {
             variable.name: value if isinstance(value, (bool, int, float, str)) else repr(value)
             for variable in self.randomization.variables
             if not variable.is_constant
             for value in [variable.draw(seed)]
         }
-        return row
 
 
 def _stop_on_fall(simulation: Simulation) -> None:

@@ -407,3 +407,59 @@ def test_gymnasium_is_not_imported_by_the_package() -> None:
         [sys.executable, '-c', code], capture_output=True, text=True, timeout=120
     )
     assert 'Environment' in done.stdout, done.stderr
+
+
+RANDOM = {
+    'posture.*': {'normal': [0.0, 0.02]},
+    'mass.*': {'uniform': [0.9, 1.1]},
+    'noise.q': 0.001,
+}
+
+
+def test_episodes_are_randomised_by_the_seed() -> None:
+    """What `evaluate` draws; the same seed is the same episode, to the bit, the next another."""
+    env = Environment('pd', randomize=RANDOM)
+    first = rollout(env, 5)
+    observation, info = env.reset()
+    assert not np.array_equal(observation, first[0, :-1])
+    assert 0.9 <= info['drawn']['mass.hand'] <= 1.1
+    assert np.array_equal(rollout(env, 5), first)
+    assert np.array_equal(rollout(Environment('pd', randomize=RANDOM), 5), first)
+    plain = Environment('pd')
+    assert np.array_equal(plain.reset(seed=1)[0], plain.reset(seed=2)[0])
+
+
+@pytest.mark.parametrize('action', ['joints', 'option:posture'])
+def test_a_start_that_is_drawn_is_observed(action: str) -> None:
+    """Positions are relative to the robot's own posture, not to the one that was drawn."""
+    env = Environment('pd', action=action, randomize={'posture.*': {'normal': [0.0, 0.05]}})
+    own = Simulation('pd').robot.start_posture
+    for seed in (1, 2):
+        observation, info = env.reset(seed=seed)
+        assert observation[:7] == pytest.approx(env.robot.q - own, abs=1e-6)
+        drawn = [info['drawn'][f'posture.{name}'] for name in env.robot.joint_names]
+        assert observation[:7] == pytest.approx(drawn, abs=1e-6)
+    if action == 'joints':
+        assert env.policy_options('a.onnx')['posture'] == pytest.approx(own)
+    env.close()
+
+
+def test_a_configuration_s_own_randomisation() -> None:
+    """It counts where nothing else is said, and not where it shall not."""
+    changes = {'randomize': {'posture.*': {'uniform': [-0.1, 0.1]}}}
+    for given, counts in ((True, True), (False, False), ({'mass': {'uniform': [1, 2]}}, True)):
+        env = Environment('pd', changes=changes, randomize=given)
+        seen = [env.reset(seed=seed)[0][:7] for seed in (1, 2)]
+        assert np.array_equal(*seen) is not counts
+        env.close()
+    with pytest.raises(CnoidControlError, match="randomize is 'much'; a map or False"):
+        Environment('pd', randomize='much')  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings('ignore::UserWarning')
+def test_gymnasium_finds_no_fault_in_what_is_randomised() -> None:
+    """Nor in one whose action is an option."""
+    for action in ('joints', 'option:posture'):
+        env = Environment('pd', randomize=RANDOM, action=action, duration=0.5)
+        check_env(env, skip_render_check=True)
+        env.close()
