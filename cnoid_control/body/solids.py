@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,7 +24,11 @@ from cnoid_control.body.description import (
     Sphere,
 )
 from cnoid_control.body.formats.mesh import read_mesh
+from cnoid_control.body.kinematic_tree import KinematicTree
 from cnoid_control.body.link import Link
+
+if TYPE_CHECKING:
+    from cnoid_control.body.body import Body
 
 logger = logging.getLogger(__name__)
 
@@ -146,6 +151,34 @@ def lowest_points(links: Iterable[Link]) -> dict[str, np.ndarray]:
             if link.name not in lowest or point[2] < lowest[link.name][2]:
                 lowest[link.name] = point
     return lowest
+
+
+# Corners of the links that end a robot, by its tree.
+_ENDS: WeakKeyDictionary[KinematicTree, list[tuple[int, Corners]]] = WeakKeyDictionary()
+
+
+def lowest_height(body: Body) -> float:
+    """Height of the lowest point of a robot [m], at the last forward kinematics.
+
+    It is that of `lowest_points`, found faster where it is asked for often; that of the root of a
+    robot without shapes.
+    """
+    ends = _ENDS.get(body.tree)
+    if ends is None:
+        shapes = solid_shapes(link.description for link in body.links)
+        ends = [
+            (link.index, found)
+            for link in body.links
+            for shape in shapes[link.name]
+            if (found := corners(shape)) is not None
+        ]
+        _ENDS[body.tree] = ends
+    heights = [
+        float((found.points @ body.links[index].R[2]).min() + body.links[index].p[2])
+        - found.radius
+        for index, found in ends
+    ]
+    return min(heights) if heights else float(body.root_link.p[2])
 
 
 def reach(links: Iterable[Link]) -> float:

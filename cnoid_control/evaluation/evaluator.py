@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from cnoid_control.evaluation.runner import Metric, Row, Runner, load_runs
 from cnoid_control.evaluation.table import EvaluationTable
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.config import RunConfig
+from cnoid_control.runtime.exceptions import ControllerFailed
 from cnoid_control.simulation import Simulation
 
 # What a run that has not failed must obey to pass, where nothing else is asked for.
@@ -145,6 +147,9 @@ def evaluate(
     )
     runner = Runner(work)
     runner.randomization.check([run_seed(seed, run) for run in numbers])
+    # What the physics refuses is refused now, not once per run.
+    with runner.simulation(numbers[0]) as first, contextlib.suppress(ControllerFailed):
+        first.run(0.0)
     evaluation = Evaluation(runner, rule)
     here = workers == 0 and ray is None
     with make_executor((lambda: runner.row) if here else work, workers, ray) as executor:

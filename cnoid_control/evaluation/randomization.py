@@ -155,6 +155,7 @@ class Randomization:
 
     Attributes:
         variables: everything that is drawn, in the order of the section.
+        moved_centers: links whose centres of mass are drawn.
     """
 
     def __init__(
@@ -180,6 +181,7 @@ class Randomization:
         self._body = body
         self._mapping = mapping
         self.variables: list[Variable] = []
+        self.moved_centers: dict[str, None] = {}
         pushes: dict[str, dict[str, Distribution]] = {}
         for key, value in flatten(section):
             distribution = parse_distribution(f'{SECTION}.{key}', value)
@@ -302,6 +304,8 @@ class Randomization:
             if last in elements:
                 rest, elements = head, (last,)
         for targets, label in self._targets(key, quantity, rest):
+            if kind == 'com':
+                self.moved_centers |= dict.fromkeys(targets)
             for element in elements or ('',):
                 part = distribution
                 if element:
@@ -333,6 +337,8 @@ class Randomization:
         from cnoid_control.hardware.mujoco.deviations import joint_rows, link_bodies
 
         assert self._mapping is not None
+        if quantity is QUANTITIES['posture']:
+            return [joint.joint_name for joint in self._body.joints if joint.name]
         if quantity.of == JOINTS:
             return list(joint_rows(self._mapping))
         masses = self._mapping.model.body_mass
@@ -419,7 +425,7 @@ class Randomization:
             if kind == 'delay':
                 raise ParameterError(key, 'all values of a sensor have one delay')
             if name in JOINT_SENSORS:
-                parts = [joint.joint_name or str(i) for i, joint in enumerate(body.joints)]
+                parts = [joint.joint_name or str(i) for i, joint in enumerate(body.all_joints)]
             else:
                 device = devices[name]
                 size = sum(getattr(device, field).size for field in device.measured_fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
 import math
@@ -21,6 +22,8 @@ from cnoid_control.simulation import Simulation
 
 # Values of a run, by name; numbers, texts and truth values.
 Row = dict[str, Any]
+# Runs after which garbage is collected.
+COLLECTED = 8
 # What a user measures of a run that is over.
 Metric = Callable[[Simulation], Mapping[str, Any]]
 
@@ -50,10 +53,15 @@ class RandomizedRuns:
 
     def __call__(self) -> Callable[[Any], Row]:
         """What does a run by its number: once per worker."""
-        if os.getpid() != self.home:
-            # The first process has built the same robot, and said what there is to say.
-            logging.getLogger('cnoid_control').setLevel(logging.ERROR)
-        return Runner(self).row
+        if os.getpid() == self.home:
+            return Runner(self).row
+        # The first process has built the same robot, and said what there is to say.
+        logging.getLogger('cnoid_control').setLevel(logging.ERROR)
+        runner = Runner(self)
+        # What is there now stays: to look for garbage then costs little.
+        gc.collect()
+        gc.freeze()
+        return runner.row
 
 
 class _Model:
@@ -87,10 +95,12 @@ class _Model:
 def model_key(config: RunConfig) -> tuple[Any, ...]:
     """What a compiled model depends on: configurations that share it share the model."""
     hardware = config.hardware_parameters
+    moved: frozenset[str] = frozenset()
     if isinstance(hardware, MujocoParameters):
+        moved = frozenset(hardware.deviations.com)
         plain = MujocoParameters()
         hardware = replace(hardware, **{name: getattr(plain, name) for name in NOT_COMPILED})
-    return config.hardware_type, config.parameters.rate, config.parameters.robot, hardware
+    return config.hardware_type, config.parameters.rate, config.parameters.robot, hardware, moved
 
 
 class Runner:
@@ -106,6 +116,7 @@ class Runner:
         self._model = _Model(runs.config)
         self._messages = io.StringIO()
         self._changes: Mapping[str, Any] = {}
+        self._count = 0
         self._maker_source = runs.controller
         self._prepare({})
 
@@ -114,11 +125,21 @@ class Runner:
         config = self.runs.config
         if changes:
             config = parse_config(override(config.values, changes), config.name, config.folder)
-        if model_key(config) != self._model.key:
+        if model_key(config)[:-1] != self._model.key[:-1]:
             self._model = _Model(config)
-        model = self._model
-        self.randomization = Randomization(self.runs.section, config, model.body, model.mapping)
+        self.randomization = self._randomization(config)
         self._changes = dict(changes)
+        # The compiled model is to expect the centres of mass that are drawn.
+        centers = {name: [0.0, 0.0, 0.0] for name in self.randomization.moved_centers}
+        if centers and frozenset(centers) != self._model.key[-1]:
+            drawn = {'hardware': {'mujoco': {'deviations': {'com': centers}}}}
+            values = override(config.values, drawn)
+            self._model = _Model(parse_config(values, config.name, config.folder))
+            self.randomization = self._randomization(config)
+
+    def _randomization(self, config: RunConfig) -> Randomization:
+        model = self._model
+        return Randomization(self.runs.section, config, model.body, model.mapping)
 
     def config(self, run: int, changes: Mapping[str, Any] | None = None) -> RunConfig:
         """Configuration of a run, with everything that is drawn for it.
@@ -174,6 +195,11 @@ class Runner:
             task: number of the run, or that with changes of the configuration.
         """
         run, changes = task if isinstance(task, tuple) else (task, None)
+        self._count += 1
+        if self._count % COLLECTED == 0:
+            # A run holds much memory of MuJoCo in few objects of Python, whose own measure of
+            # garbage is their number.
+            gc.collect()
         simulation = self.simulation(run, changes)
         with simulation:
             summary = simulation.run(self.runs.duration)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.body.rotations import rpy_matrix
-from cnoid_control.body.solids import lowest_points
+from cnoid_control.body.solids import lowest_height
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.mujoco.model import MujocoModel
@@ -191,8 +191,8 @@ def _move_center(mapping: MujocoModel, name: str, body: int, offset: np.ndarray)
         return
     if model.body_simple[body]:
         raise HardwareError(
-            f'{KEY}.com.{name}: MuJoCo has compiled this link as a body whose centre of mass is '
-            'its origin; give it a centre of mass elsewhere in the model'
+            f'{KEY}.com.{name}: this version of MuJoCo relies on its centre of mass being its '
+            'origin; give it one elsewhere in the model, or take MuJoCo 3.17 or newer'
         )
     model.body_ipos[body] += offset
     if model.body_sameframe[body] == int(SAME.mjSAMEFRAME_BODY):
@@ -244,7 +244,8 @@ def displace(body: Body, given: DeviationParameters) -> None:
     if not (given.posture or any(given.position) or any(given.rpy)):
         return
     slots = {joint.joint_name: i for i, joint in enumerate(body.joints) if joint.name}
-    before = _height(body)
+    body.calc_forward_kinematics()
+    before = lowest_height(body)
     for name, offset in given.posture.items():
         joint = _find('posture', name, slots)
         body.q[joint] = np.clip(body.q[joint] + offset, body.q_lower[joint], body.q_upper[joint])
@@ -253,15 +254,7 @@ def displace(body: Body, given: DeviationParameters) -> None:
         root.R = rpy_matrix(given.rpy) @ root.R
     body.calc_forward_kinematics()
     if not body.is_fixed_root:
-        root.p[2] += before - _height(body)
+        root.p[2] += before - lowest_height(body)
     if given.position:
         root.p[:] += given.position
     body.initialize_state()
-
-
-def _height(body: Body) -> float:
-    """Height of the lowest point of a robot [m]; that of its root where it has no shape."""
-    body.calc_forward_kinematics()
-    lowest = lowest_points(body.links)
-    heights = [float(point[2]) for point in lowest.values()]
-    return min(heights) if heights else float(body.root_link.p[2])

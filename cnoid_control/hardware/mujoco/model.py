@@ -186,6 +186,7 @@ def build_model(
         return _build_in_file(body, parameters, period)
     spec, robot = make_spec(body, parameters, period, free_root)
     add_acceleration_sensor(spec, robot.elements.links[0])
+    _let_centers_move(spec, body, robot.elements, parameters)
     mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
     if parameters.self_collision:
         pairs = touching_pairs(body, mapping.model, mapping.links)
@@ -194,6 +195,23 @@ def build_model(
             mapping = MujocoModel(body, compile_spec(spec, body.name), robot.elements)
     set_damping(mapping)
     return mapping
+
+
+def _let_centers_move(
+    spec: mujoco.MjSpec,
+    body: Body,
+    elements: RobotElements,
+    parameters: MujocoParameters,
+    prefix: str = '',
+) -> None:
+    """Have MuJoCo not rely on where the centres of mass are that the options move."""
+    moved = parameters.deviations.com
+    for link in body.links:
+        if link.name in moved and elements.links[link.index]:
+            element = spec.body(prefix + elements.links[link.index])
+            # Older versions have no way to say so; what they rely on is refused there.
+            if hasattr(element, 'simple'):
+                element.simple = 0
 
 
 def make_spec(
@@ -261,6 +279,7 @@ def _build_in_file(body: Body, parameters: MujocoParameters, period: float) -> M
     world.spec.option.timestep = physics_step(parameters, period, own)
     first = next(name for name in world.elements.links if name)
     add_acceleration_sensor(world.spec, world.prefix + first)
+    _let_centers_move(world.spec, body, world.elements, parameters, world.prefix)
     model = compile_spec(world.spec, body.name)
     mapping = MujocoModel(body, model, world.elements, world.prefix)
     mapping.key = world.key

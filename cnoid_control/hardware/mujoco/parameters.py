@@ -117,7 +117,8 @@ class SceneParameters:
     )
 
 
-# Options of the physics that the compiled model does not depend on.
+# Options of the physics that the compiled model does not depend on; it does on which links have
+# a moved centre of mass.
 NOT_COMPILED = (
     'sensors',
     'seed',

@@ -331,16 +331,27 @@ def test_not_in_a_shared_world():
         MujocoWorld({'a': (body, parameters)}, MujocoParameters(), 0.001)
 
 
-def test_a_simple_body_keeps_its_centre_of_mass(tmp_path):
-    """MuJoCo compiles single bodies in a way that a moved centre of mass would make wrong."""
+def test_the_centre_of_mass_of_a_single_body(tmp_path):
+    """MuJoCo relies on it being the origin, unless it is told that it moves."""
     path = tmp_path / 'ball.xml'
     path.write_text(
         '<mujoco><worldbody><body name="ball" pos="0 0 1"><freejoint/>'
         '<geom size="0.1"/></body></worldbody></mujoco>'
     )
     body = make_robot(RobotParameters(model=str(path)))
+    given = DeviationParameters(com={'ball': [0.01, 0.0, 0.0]})
     mapping = build_model(body, MujocoParameters(), 0.001)
-    data = mujoco.MjData(mapping.model)
-    apply_deviations(mapping, data, DeviationParameters(mass={'ball': 2.0}))
     with pytest.raises(CnoidControlError, match=r'com\.ball'):
-        apply_deviations(mapping, data, DeviationParameters(com={'ball': [0.01, 0.0, 0.0]}))
+        apply_deviations(mapping, mujoco.MjData(mapping.model), given)
+    mapping = build_model(body, MujocoParameters(deviations=given), 0.001)
+    if mapping.model.body_simple[1]:
+        pytest.skip('this version of MuJoCo cannot be told')
+    data = mujoco.MjData(mapping.model)
+    apply_deviations(mapping, data, given)
+    mujoco.mj_forward(mapping.model, data)
+    # It turns about its centre of mass: a force at the origin has that moment.
+    inertia, mass = mapping.model.body_inertia[1, 1], mapping.model.body_mass[1]
+    dense = np.zeros((6, 6))
+    mujoco.mj_fullM(mapping.model, data, dense)
+    assert dense[2, 4] == pytest.approx(-mass * 0.01)
+    assert dense[4, 4] == pytest.approx(inertia + mass * 0.01**2)
