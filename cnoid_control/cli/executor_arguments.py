@@ -11,7 +11,7 @@ def add_executor_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         '--workers',
         metavar='N',
-        type=_count,
+        type=number,
         help='processes to use; one per core where not given; 0 for none but this one',
     )
     where.add_argument(
@@ -21,7 +21,16 @@ def add_executor_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _count(text: str) -> int:
+def number(text: str) -> int:
+    """A whole number of 0 or more."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f'{text!r} is not a number of 0 or more')
     return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number of 1 or more."""
+    value = int(text) if text.isdecimal() else 0
+    if not value:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a number of 1 or more')
+    return value
