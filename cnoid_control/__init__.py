@@ -24,17 +24,20 @@ __all__ = [
     'load_robot',
     'parameter',
     'run',
+    'tune',
 ]
 
 if TYPE_CHECKING:
     from cnoid_control.evaluation.evaluator import evaluate
     from cnoid_control.simulation import Simulation, load_robot, run
+    from cnoid_control.tuning.tuner import tune
 else:
     __getattr__ = lazy_names(
         __name__,
         {
             **dict.fromkeys(('Simulation', 'load_robot', 'run'), 'simulation'),
             'evaluate': 'evaluation.evaluator',
+            'tune': 'tuning.tuner',
         },
     )
 

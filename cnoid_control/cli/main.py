@@ -21,13 +21,14 @@ from cnoid_control.cli.replay_command import REPLAY
 from cnoid_control.cli.run_command import RUN
 from cnoid_control.cli.show_command import SHOW
 from cnoid_control.cli.teleop_command import TELEOP
+from cnoid_control.cli.tune_command import TUNE
 from cnoid_control.cli.view_command import VIEW
 from cnoid_control.exceptions import CnoidControlError
 
 COMMANDS = (
     RUN, LIST, GET, SHOW, NEW, INIT, CONVERT,
     VIEW, RENDER, REPLAY,
-    POLICY, TELEOP, EVALUATE,
+    POLICY, TELEOP, EVALUATE, TUNE,
     CHECK, BENCH, FAULTS,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Objective(Measure):
     """A value that is to be small, or large."""
 
     @property
-    def direction(self) -> str:
+    def direction(self) -> Literal['minimize', 'maximize']:
         """Which way it is to go, in Optuna's word."""
         return 'minimize' if self.is_smaller_better else 'maximize'
 

@@ -31,7 +31,8 @@ POST = """<robot name="post">
 <inertia ixx="0.1" iyy="0.1" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <link name="foot"><inertial><mass value="4"/><origin xyz="0 0 -0.05"/>
 <inertia ixx="0.05" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial>
-<collision><origin xyz="0 0 -0.05"/><geometry><box size="0.6 0.6 0.1"/></geometry></collision></link>
+<collision><origin xyz="0 0 -0.05"/><geometry><box size="0.6 0.6 0.1"/></geometry></collision>
+</link>
 <joint name="ankle" type="revolute"><parent link="mast"/><child link="foot"/><axis xyz="0 1 0"/>
 <limit lower="-2" upper="2" velocity="50" effort="500"/></joint></robot>"""
 POST_CONFIG = """
@@ -39,7 +40,7 @@ POST_CONFIG = """
   ros__parameters:
     robot: {model: post.urdf, base: floating}
     rate: 500.0
-    duration: 2.0
+    duration: 3.0
     controller: pd
     pd: {kp: 20.0, kd: 2.0}
     randomize:

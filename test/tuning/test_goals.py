@@ -63,10 +63,15 @@ def test_a_run_without_a_value_is_as_bad_as_can_be():
 
 def test_names_may_leave_their_last_word_out():
     """Where one value alone begins so."""
-    row = {'max_tilt_deg': 1.0, 'max_joint_error': 2.0, 'max_joint_speed': 2.0, 'exit': 'completed'}
+    row = {
+        'max_tilt_deg': 1.0,
+        'max_joint_error': 2.0,
+        'max_joint_speed': 2.0,
+        'exit': 'completed',
+    }
     [tilt] = resolve(read_objectives(['max_tilt'], []), row)
     assert tilt.metric == 'max_tilt_deg'
-    with pytest.raises(CnoidControlError, match="'max_joint': unknown; .*max_joint_speed"):
+    with pytest.raises(CnoidControlError, match=r"'max_joint': unknown; .*max_joint_speed"):
         resolve(read_objectives(['max_joint'], []), row)
     with pytest.raises(CnoidControlError, match="'exit': is a text"):
         resolve(read_objectives(['exit'], []), row)
@@ -83,7 +88,7 @@ def test_constraints_that_cannot_be_read_are_refused(text):
 
 def test_unknown_statistics_are_refused():
     """With the choices."""
-    with pytest.raises(CnoidControlError, match='best.*worst'):
+    with pytest.raises(CnoidControlError, match=r'best.*worst'):
         read_objectives(['error:best'], [])
 
 

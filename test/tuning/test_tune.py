@@ -262,8 +262,9 @@ def test_ctrl_c_keeps_what_is_there(folder):
     result = json.loads(out)
     assert result['interrupted']
     assert 5 <= result['trials'] < 20
-    assert read_parameter_file(folder / 'arm_tuned.yaml')['pd']['kp'] == (
-        result['best']['vary']['pd.kp']
+    assert (
+        read_parameter_file(folder / 'arm_tuned.yaml')['pd']['kp']
+        == (result['best']['vary']['pd.kp'])
     )
 
 
