@@ -5,15 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 from cnoid_control.cli.command import Command
 from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.cli.run_command import add_view_arguments, seconds, view_parameters
 from cnoid_control.exceptions import CnoidControlError
 
+if TYPE_CHECKING:
+    from cnoid_control.viewer.run_view import ViewParameters
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument(
+        'logs',
+        metavar='LOG.mcap',
+        nargs='*',
+        help='log to look at, with others to compare it with; the running ROS system for none',
+    )
     add_view_arguments(parser)
     ros = parser.add_argument_group('the running ROS system')
     ros.add_argument('--namespace', metavar='NS', default='', help="namespace of the robot's")
@@ -50,6 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the page until it is interrupted."""
     parameters = view_parameters(args)
+    if args.logs:
+        return _view_logs(args.logs, parameters)
     try:
         import rclpy
 
@@ -86,4 +98,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-VIEW = Command('view', 'show a running ROS system in the browser', add_arguments, run)
+def _view_logs(paths: list[str], parameters: ViewParameters) -> int:
+    from cnoid_control.viewer.log_source import LogSource
+    from cnoid_control.viewer.page import Page
+
+    source = LogSource(paths)
+    for log in (source.log, *source.others):
+        if not log.is_complete:
+            told = f'{log.path} was cut off: it is shown up to {log.times[-1]:g} s'
+            print(told, file=sys.stderr, flush=True)
+    over = threading.Event()
+    # Who looks at a log may play it: nothing else can be done with it.
+    page = Page(source, parameters.host, parameters.port, parameters.token, act=True)
+    print(f'view: {page.url}', file=sys.stderr, flush=True)
+    with StopOnInterrupt(over.set):
+        page.run(over.is_set)
+    return 0
+
+
+VIEW = Command('view', 'show a running ROS system or a log in the browser', add_arguments, run)

@@ -88,6 +88,7 @@ class LogFile:
         self._chunks: list[_Chunk] = []
         self._attachments: dict[str, tuple[int, int]] = {}
         self._kept: OrderedDict[int, bytes] = OrderedDict()
+        self._found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         try:
             # Not mapped into memory: a run that records over it would take the pages away.
             self._file = os.open(self.path, os.O_RDONLY)
@@ -228,35 +229,33 @@ class LogFile:
 
     def count(self, topic: str) -> int:
         """Number of a topic's messages."""
-        number = self._number(topic)
-        return sum(
-            chunk.index[number][1] if number in chunk.index else len(chunk.entries[number])
-            for chunk in self._chunks
-            if number in chunk.index or number in chunk.entries
-        )
+        return int(self._places(self._number(topic))[1][-1])
 
     def times(self, topic: str) -> np.ndarray:
         """Times of a topic's messages [ns], uint64."""
         number = self._number(topic)
-        found = [self._entries(chunk, number)['log_time'] for chunk in self._chunks]
-        return np.concatenate(found)
+        chunks = [self._chunks[place] for place in self._places(number)[0].tolist()]
+        return np.concatenate([self._entries(chunk, number)['log_time'] for chunk in chunks])
 
-    def messages(self, topic: str) -> list[bytes]:
-        """Serialized messages of a topic, in the order of the file.
+    def messages(self, topic: str, numbers: np.ndarray | None = None) -> list[bytes]:
+        """Serialized messages of a topic, of any length, in the order of the file.
+
+        Args:
+            topic: the topic.
+            numbers: which of its messages, rising; all where None.
 
         Raises:
             LogError: the file is damaged.
         """
-        number = self._number(topic)
+        channel = self._number(topic)
         found: list[bytes] = []
-        for place, chunk in enumerate(self._chunks):
-            offsets = self._entries(chunk, number)['offset'].tolist()
-            if offsets:
-                records = self._load(place)
-                for offset in offsets:
-                    _, length = RECORD_HEAD.unpack_from(records, offset)
-                    start = offset + RECORD_HEAD.size
-                    found.append(records[start + MESSAGE_HEAD.size : start + length])
+        for place, chosen in self._split(channel, numbers):
+            records = self._load(place)
+            offsets = self._entries(self._chunks[place], channel)['offset']
+            for offset in (offsets if chosen is None else offsets[chosen]).tolist():
+                _, length = RECORD_HEAD.unpack_from(records, offset)
+                start = offset + RECORD_HEAD.size
+                found.append(records[start + MESSAGE_HEAD.size : start + length])
         return found
 
     def rows(self, topic: str, numbers: np.ndarray | None = None) -> np.ndarray:
@@ -274,21 +273,45 @@ class LogFile:
     def gather(self, wanted: Mapping[str, np.ndarray | None]) -> dict[str, np.ndarray]:
         """Rows of several topics, see `rows`; each chunk is read once."""
         found: dict[str, list[np.ndarray]] = {topic: [] for topic in wanted}
-        done = dict.fromkeys(wanted, 0)
-        for place, chunk in enumerate(self._chunks):
-            for topic, numbers in wanted.items():
-                offsets = self._entries(chunk, self._number(topic))['offset']
-                first, done[topic] = done[topic], done[topic] + len(offsets)
-                if numbers is not None:
-                    begin, end = np.searchsorted(numbers, (first, done[topic]))
-                    offsets = offsets[numbers[begin:end] - first]
-                if len(offsets):
-                    found[topic].append(self._cut(self._load(place), offsets, topic))
+        plan: dict[int, list[tuple[str, np.ndarray | None]]] = {}
+        for topic, numbers in wanted.items():
+            for place, chosen in self._split(self._number(topic), numbers):
+                plan.setdefault(place, []).append((topic, chosen))
+        for place in sorted(plan):
+            for topic, chosen in plan[place]:
+                offsets = self._entries(self._chunks[place], self._number(topic))['offset']
+                offsets = offsets if chosen is None else offsets[chosen]
+                found[topic].append(self._cut(self._load(place), offsets, topic))
         for topic, parts in found.items():
             if len({part.shape[1] for part in parts}) > 1:
                 raise self._uneven(topic)
         nothing = np.zeros((0, 0), np.uint8)
         return {t: np.concatenate(parts) if parts else nothing for t, parts in found.items()}
+
+    def _split(
+        self, channel: int, numbers: np.ndarray | None
+    ) -> Iterator[tuple[int, np.ndarray | None]]:
+        """Chunks that hold messages of a channel, with the numbers of them inside the chunk."""
+        places, ends = self._places(channel)
+        if numbers is None:
+            yield from ((place, None) for place in places.tolist())
+            return
+        owners = np.searchsorted(ends, numbers, side='right')
+        for owner in np.unique(owners).tolist():
+            first = int(ends[owner - 1]) if owner else 0
+            yield int(places[owner]), numbers[owners == owner] - first
+
+    def _places(self, channel: int) -> tuple[np.ndarray, np.ndarray]:
+        """Chunks of a channel, and the number of its messages up to the end of each."""
+        if channel not in self._found:
+            counts = {
+                place: chunk.index[channel][1] if channel in chunk.index else len(entries)
+                for place, chunk in enumerate(self._chunks)
+                if len(entries := chunk.entries.get(channel, ())) or channel in chunk.index
+            }
+            ends = np.cumsum(list(counts.values()), dtype=np.int64)
+            self._found[channel] = np.array(list(counts), dtype=np.int64), ends
+        return self._found[channel]
 
     # --- reading ------------------------------------------------------------------------------
 

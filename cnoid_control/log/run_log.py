@@ -68,7 +68,7 @@ class RunLog:
         self._root = layouts.odometry(WORLD, metadata['root_link'])
         self._states: layouts.MessageLayout | None = None
         self._commands = layouts.joint_state(self.joint_names)
-        self._thing_times: np.ndarray | None = None
+        self._times: dict[str, np.ndarray] = {}
 
     @property
     def ticks(self) -> int:
@@ -163,19 +163,29 @@ class RunLog:
         """Poses of what moved besides the robot, x y z and quaternion x y z w, at a time [s]."""
         if THINGS not in self.file.topics:
             return {}
-        if self._thing_times is None:
-            self._thing_times = self.file.times(THINGS).astype(float) * 1e-9
-        number = int(np.searchsorted(self._thing_times, time + 1e-9, side='right')) - 1
-        (row,) = self.file.rows(THINGS, np.array([max(number, 0)]))
-        message = parse_message(TF, row.tobytes())
+        number = max(0, self.number_at(THINGS, self.tick_at(time)))
+        (data,) = self.file.messages(THINGS, np.array([number]))
+        message = parse_message(TF, data)
         return {one.child_frame_id: _pose(one.transform) for one in message.transforms}
 
     # --- what has topics of its own -----------------------------------------------------------
 
+    def topic_of(self, device: Device) -> str:
+        """Topic of a device; empty where it is not in the log."""
+        topic = json.loads(self._metadata.get('topics', '{}')).get(device.name, device.name)
+        return str(topic) if topic in self.file.topics else ''
+
+    def number_at(self, topic: str, tick: int) -> int:
+        """Number of a topic's last message up to a tick; -1 where there is none."""
+        if topic not in self._times:
+            self._times[topic] = self.file.times(topic).astype(float) * 1e-9
+        time = self.times[tick] + 1e-9
+        return int(np.searchsorted(self._times[topic], time, side='right')) - 1
+
     def device(self, device: Device) -> Series | None:
         """All measurements of a device, one row per new state; None where none is recorded."""
-        topic = json.loads(self._metadata.get('topics', '{}')).get(device.name, device.name)
-        if not device.measured_fields or topic not in self.file.topics:
+        topic = self.topic_of(device)
+        if not device.measured_fields or not topic:
             return None
         codec = MeasurementCodec(device)
         return self.series(topic, codec.decode)

@@ -13,6 +13,7 @@ import viser
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.viewer.frame import Frame
 from cnoid_control.viewer.gate import Route
+from cnoid_control.viewer.log_source import LogSource
 from cnoid_control.viewer.option_panel import OptionPanel
 from cnoid_control.viewer.plots import LivePlots
 from cnoid_control.viewer.push_panel import PushPanel
@@ -20,6 +21,7 @@ from cnoid_control.viewer.run_panel import RunPanel
 from cnoid_control.viewer.scene import Scene
 from cnoid_control.viewer.server import PageServer
 from cnoid_control.viewer.source import Description, Source
+from cnoid_control.viewer.timeline_panel import TimelinePanel
 
 # Time between two looks at the source [s].
 PERIOD = 1.0 / 30.0
@@ -71,11 +73,18 @@ class Page:
         gui.configure_theme(show_logo=False, show_share_button=False)
         self.scene = Scene(self.server, source.body, source.config)
         self._tabs = gui.add_tab_group()
+        self._push_panel: PushPanel | None = None
+        self._options: OptionPanel | None = None
+        self._run_panel: RunPanel | TimelinePanel
         with self._tabs.add_tab('Run', viser.Icon.PLAYER_PLAY):
-            self._run_panel = RunPanel(self)
-            self._push_panel = PushPanel(self) if act else None
-        with self._tabs.add_tab('Options', viser.Icon.ADJUSTMENTS):
-            self._options = OptionPanel(self)
+            if isinstance(source, LogSource):
+                self._run_panel = TimelinePanel(self, source)
+            else:
+                self._run_panel = RunPanel(self)
+                self._push_panel = PushPanel(self) if act else None
+        if not isinstance(source, LogSource):
+            with self._tabs.add_tab('Options', viser.Icon.ADJUSTMENTS):
+                self._options = OptionPanel(self)
         with self._tabs.add_tab('Plots', viser.Icon.CHART_LINE):
             self._plots = LivePlots(self.server, source.body)
         with self._tabs.add_tab('Scene', viser.Icon.EYE):
@@ -103,7 +112,8 @@ class Page:
     def update(self) -> None:
         """Show the newest frame, and do what was asked for by sliders and fields."""
         frame = self.source.frame()
-        self._options.apply_pending()
+        if self._options is not None:
+            self._options.apply_pending()
         if frame is None or frame is self._shown:
             return
         if frame.revision != self._revision:
@@ -123,7 +133,8 @@ class Page:
     def _describe(self) -> None:
         """Have all panels follow the description."""
         self._run_panel.describe(self._description)
-        self._options.describe(self._description)
+        if self._options is not None:
+            self._options.describe(self._description)
         if self._push_panel is not None:
             self._push_panel.describe(self._description)
 
