@@ -238,9 +238,33 @@ def _parse_value(kind: Any, value: Any, key: str, info: ParameterInfo, folder: P
             _parse_value(element, item, f'{key}[{i}]', info, folder)
             for i, item in enumerate(value)
         ]
+    if origin is tuple:
+        return _parse_tuple(typing.get_args(kind), value, key, info, folder)
+    if origin is typing.Literal:
+        allowed = typing.get_args(kind)
+        # By type, too: True is equal to 1.
+        if not any(value == one and type(value) is type(one) for one in allowed):
+            raise not_allowed(key, value, choices(allowed))
+        return value
     if dataclasses.is_dataclass(kind):
         return parse_parameters(typing.cast(type, kind), value, key, folder)
     return _check_scalar(kind, value, key, info, folder)
+
+
+def _parse_tuple(
+    kinds: tuple[Any, ...], value: Any, key: str, info: ParameterInfo, folder: Path | None
+) -> tuple[Any, ...]:
+    if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, '__iter__'):
+        raise wrong_type(key, value, 'a list')
+    items = list(value)
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        kinds = (kinds[0],) * len(items)
+    if len(items) != len(kinds):
+        raise not_allowed(key, value, f'it needs {len(kinds)} values')
+    return tuple(
+        _parse_value(kind, item, f'{key}[{i}]', info, folder)
+        for i, (kind, item) in enumerate(zip(kinds, items, strict=True))
+    )
 
 
 def _flat(values: Mapping[Any, Any], prefix: str = '') -> dict[str, Any]:

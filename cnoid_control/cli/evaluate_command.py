@@ -141,7 +141,8 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from cnoid_control.cli.evaluate_progress import EvaluateProgress
-    from cnoid_control.cli.run_plot import check_file
+    from cnoid_control.cli.output_file import check_output
+    from cnoid_control.cli.run_plot import plot_suffixes
     from cnoid_control.evaluation.evaluator import PASSES, evaluate
     from cnoid_control.evaluation.metric import NamedMetric
     from cnoid_control.evaluation.rules import Rule
@@ -153,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
     if args.parquet:
         require_parquet()
     if args.plot:
-        check_file(args.plot)
+        check_output('--plot', args.plot, plot_suffixes(), [args.config])
     for path in (args.csv, args.parquet, args.replay_worst, args.write_config):
         if path and not Path(path).absolute().parent.is_dir():
             raise CnoidControlError(f'{path}: there is no such folder')

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from cnoid_control.cli.command import Command
+from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.registry import hardware_kind, hardware_names
+from cnoid_control.parameter_reference import ParameterRow, describe_parameters
 from cnoid_control.plugin.exceptions import ControllerLoadError
 from cnoid_control.plugin.options import parse_option_string
 from cnoid_control.plugin.registry import controller_names, find_controller
 from cnoid_control.share import share_folder
 
+# Defaults that say nothing in an example, and the number of options in one.
+EMPTY = ("''", '[]', '{}')
+EXAMPLE_OPTIONS = 5
+# Longer defaults are not shown in the table [characters].
+LONGEST_DEFAULT = 24
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    parser.add_argument(
+        'name',
+        metavar='NAME',
+        nargs='?',
+        help="a controller ('package.module:Class' and 'file.py:Class', too), a kind of hardware, "
+        "or 'config' for the keys of a configuration: its options, with units, ranges, defaults",
+    )
     parser.add_argument('--json', action='store_true', help='as one JSON object')
     parser.add_argument(
         '--graph', metavar='CONFIG', help='what the controller of a config is composed of, instead'
@@ -55,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     """Print controllers, configurations and hardware, or the graph of a configuration."""
     if args.graph:
         return _show_graph(args.graph, args.draw)
+    if args.name:
+        return _show_options(args.name, args.json)
     sections = {
         'controllers': describe_controllers(),
         'configs': describe_configs(),
@@ -75,6 +94,79 @@ def run(args: argparse.Namespace) -> int:
             table.add_row(name, text)
         console.print(table, highlight=False)
     return 0
+
+
+def _show_options(name: str, as_json: bool) -> int:
+    """Print the options of a controller, of a kind of hardware or of a configuration."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    about, schema, key = _find(name)
+    rows = [] if schema is None else describe_parameters(schema, key)
+    example = _example(name, key, rows)
+    if as_json:
+        options = [asdict(row) for row in rows]
+        print(json.dumps({'name': name, 'about': about, 'options': options, 'example': example}))
+        return 0
+    console = Console()
+    console.print(about, markup=False, highlight=False)
+    for row in rows:
+        facts = [row.type, row.range, f'default {row.default}', row.unit and f'[{row.unit}]']
+        if row.default == 'required' or len(row.default) > LONGEST_DEFAULT:
+            facts[2] = 'required' if row.default == 'required' else ''
+        line = Text(row.key, 'bold').append(f'  {", ".join(filter(None, facts))}', 'not bold')
+        console.print(line, soft_wrap=True)
+        fixed = ' (not while it runs)' if row.read_only else ''
+        console.print(Padding(Text(f'{row.description}{fixed}'), (0, 0, 0, 4)))
+    if not rows:
+        console.print(f'{name} has no options', markup=False, highlight=False)
+    if example:
+        console.print('example', style='bold')
+        console.print(example, markup=False, highlight=False)
+    return 0
+
+
+def _find(name: str) -> tuple[str, type | None, str]:
+    """What a name is in words, the schema of its options, and the key that they are under.
+
+    Raises:
+        CnoidControlError: there is no such controller or kind of hardware.
+    """
+    if name == 'config':
+        from cnoid_control.runtime.config import RunParameters
+
+        return (
+            'The keys of a configuration, besides the sections of controllers.',
+            (RunParameters),
+            '',
+        )
+    if name in hardware_names():
+        kind = hardware_kind(name)
+        return kind.description, kind.parameters, f'hardware.{name}'
+    if ':' not in name and not name.endswith('.py') and name not in controller_names():
+        known = choices([*controller_names(), *hardware_names(), 'config'])
+        raise CnoidControlError(f'there is no {name!r} to list; {known}')
+    found = find_controller(name, Path.cwd())
+    about = inspect.cleandoc(found.__doc__ or name)
+    own = name.rpartition(':')[2].lower() if ':' in name else name
+    return about, getattr(found, 'Parameters', None), own
+
+
+def _example(name: str, key: str, rows: list[ParameterRow]) -> str:
+    """A configuration's lines with the first options at their defaults, or asked for."""
+    if name == 'config' or name in hardware_names():
+        return ''
+    lines = [f'controller: {name}']
+    simple = [row for row in rows if '.NAME' not in row.key and row.key.count('.') == 1]
+    wanted = [row for row in simple if row.default == 'required']
+    shown = wanted + [row for row in simple if row not in wanted and row.default not in EMPTY]
+    if shown:
+        lines.append(f'{key}:')
+    for row in shown[:EXAMPLE_OPTIONS]:
+        value = '???' if row.default == 'required' else row.default
+        lines.append(f'  {row.key.removeprefix(key + ".")}: {value}')
+    return '\n'.join(lines)
 
 
 def _show_graph(name: str, picture: str | None) -> int:
@@ -101,5 +193,8 @@ def _show_graph(name: str, picture: str | None) -> int:
 
 
 LIST = Command(
-    'list', 'list controllers, configs and hardware that are installed', add_arguments, run
+    'list',
+    'list controllers, configs and hardware that are installed, or the options of one',
+    add_arguments,
+    run,
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from cnoid_control.cli.bench_command import BENCH
 from cnoid_control.cli.check_command import CHECK
@@ -34,6 +36,21 @@ COMMANDS = (
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130
+# And for one that SIGPIPE has ended.
+PIPE_CLOSED = 141
+
+
+class _Version(argparse.Action):
+    """Prints the version; it is looked up only then."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, nargs=0)
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f'cnoid_control {version("cnoid_control")}')
+        parser.exit()
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -43,6 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
         description='Run robot controllers in physics, or on a robot through ros2_control.',
         epilog='With --ros-args it is the ROS 2 node cnoid_control.',
     )
+    parser.add_argument('--version', action=_Version, help='print the version')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
     for command in COMMANDS:
         subparser = commands.add_parser(
@@ -71,10 +89,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return node_main(words)
     args = make_parser().parse_args(words)
     try:
-        return args.run(args)
+        status = args.run(args)
+        sys.stdout.flush()
+        return status
     except CnoidControlError as error:
         print(f'cnoid_control: {error}', file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever read the output has gone; nothing is to be said to nobody.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
     except KeyboardInterrupt:
         print('cnoid_control: interrupted', file=sys.stderr)
         return INTERRUPTED

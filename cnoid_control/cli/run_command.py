@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
@@ -211,21 +211,41 @@ def _from_here(controller: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the controller and print the summary; returns 1 where the run failed."""
+    """Run the controller and print the summary; returns 1 where the run failed.
+
+    With `--json` there is one object on the standard output, whatever happens; what controllers
+    print goes to the standard error.
+    """
+    if not args.json:
+        return _run(args, sys.stdout)
+    out = sys.stdout
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            return _run(args, out)
+        except CnoidControlError as error:
+            print(json.dumps({'exit': 'failed', 'reason': str(error)}), file=out, flush=True)
+            raise
+
+
+def _run(args: argparse.Namespace, out: TextIO) -> int:
+    """Run one robot or several; the summary goes to a stream."""
     # The parts of a run are imported here so that the other commands start quickly.
     from rich.console import Console
 
+    from cnoid_control.cli.output_file import check_output
     from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
-    from cnoid_control.cli.run_plot import RunPlot, check_file
+    from cnoid_control.cli.run_plot import RunPlot, plot_suffixes
     from cnoid_control.cli.summary_table import print_summary
     from cnoid_control.runtime.run_files import record_run
     from cnoid_control.runtime.world_config import is_world
 
     if is_world(args.config):
-        return _run_world(args)
+        return _run_world(args, out)
     config = config_from_arguments(args)
     if args.plot:
-        check_file(args.plot)
+        check_output('--plot', args.plot, plot_suffixes(), [args.config])
+    if args.log:
+        check_output('--log', args.log, ['.mcap'], [args.config])
     if args.view_act and not args.view:
         raise CnoidControlError('--view-act is for --view')
     view = view_parameters(args) if args.view else None
@@ -270,7 +290,7 @@ def run(args: argparse.Namespace) -> int:
     if recorder is not None:
         summary |= recorder.report()
     if args.json:
-        print(json.dumps(summary), flush=True)
+        print(json.dumps(summary), file=out, flush=True)
     else:
         print_summary(summary, Console())
     # Last: a plot that cannot be drawn must not cost the summary.
@@ -328,7 +348,7 @@ def _tell_base(config: RunConfig, loop: ControlLoop, console: Console) -> None:
         )
 
 
-def _run_world(args: argparse.Namespace) -> int:
+def _run_world(args: argparse.Namespace, out: TextIO) -> int:
     """Run several robots in one world and print their summaries."""
     from rich.console import Console
 
@@ -350,7 +370,7 @@ def _run_world(args: argparse.Namespace) -> int:
     with simulation, StopOnInterrupt(simulation.request_stop):
         summary = simulation.run(duration, args.real_time)
     if args.json:
-        print(json.dumps(summary), flush=True)
+        print(json.dumps(summary), file=out, flush=True)
     else:
         for name, part in summary['robots'].items():
             print_summary({'robot': name, **part}, Console())

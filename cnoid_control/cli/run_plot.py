@@ -9,7 +9,7 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.body.devices import ForceSensor
-from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.runtime.loop import ControlLoop
 
@@ -17,30 +17,11 @@ MAX_POINTS = 4000
 MAX_JOINTS = 6
 
 
-def check_file(path: str | Path) -> None:
-    """Refuse a file that no plot can be written to, before a robot moves; makes its folder.
-
-    Raises:
-        CnoidControlError: its folder cannot be made or written to, or its suffix is unknown.
-    """
+def plot_suffixes() -> list[str]:
+    """What the name of a plot may end with."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    path = Path(path)
-    kinds = FigureCanvasAgg.get_supported_filetypes()
-    if path.suffix and path.suffix[1:].lower() not in kinds:
-        raise CnoidControlError(
-            f'--plot {path} cannot be written: {path.suffix} is no picture; {choices(kinds)}'
-        )
-    was_there = path.exists()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open('ab').close()
-        if not was_there:
-            path.unlink()
-    except OSError as error:
-        raise CnoidControlError(
-            f'--plot {path} cannot be written: {error.strerror or error}'
-        ) from error
+    return [f'.{kind}' for kind in FigureCanvasAgg.get_supported_filetypes()]
 
 
 class RunPlot:

@@ -22,8 +22,31 @@ def print_summary(summary: dict[str, Any], console: Console) -> None:
     table.add_column(style='bold')
     table.add_column(overflow='fold')
     for key, value in summary.items():
-        table.add_row(key, f'{_text(value)} {UNITS.get(key, "")}'.rstrip())
+        if key == 'traceback':
+            # It was shown when it happened.
+            continue
+        text = (
+            _limited(value, summary.get('ticks', 0))
+            if key == 'limited'
+            else '\n'.join(value)
+            if key == 'warnings'
+            else f'{_text(value)} {UNITS.get(key, "")}'.rstrip()
+        )
+        table.add_row(key, text)
     console.print(table, markup=False, highlight=False)
+
+
+def _limited(limited: dict[str, dict[str, int]], ticks: int) -> str:
+    """Which limits acted, in how many ticks and for which share of the time, a kind a line."""
+    lines = [
+        f'{kind}: '
+        + ', '.join(
+            f'{joint} {count} ({100.0 * count / max(ticks, 1):.3g} %)'
+            for joint, count in sorted(joints.items(), key=lambda item: -item[1])
+        )
+        for kind, joints in limited.items()
+    ]
+    return '\n'.join(lines) or 'none'
 
 
 def _text(value: Any) -> str:

@@ -136,7 +136,8 @@ def run(args: argparse.Namespace) -> int:
     """Search, print and write what was found; 1 where no trial obeys the constraints."""
     from rich.console import Console
 
-    from cnoid_control.cli.run_plot import check_file
+    from cnoid_control.cli.output_file import check_output
+    from cnoid_control.cli.run_plot import plot_suffixes
     from cnoid_control.cli.tune_progress import TuneProgress
     from cnoid_control.evaluation.metric import NamedMetric
     from cnoid_control.tuning import tune
@@ -148,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
     if output.suffix not in ('.yaml', '.yml'):
         raise CnoidControlError(f'--output {output}: a parameter file ends with .yaml')
     if args.plot:
-        check_file(args.plot)
+        check_output('--plot', args.plot, plot_suffixes(), [args.config])
     for path in (output, storage, args.csv):
         if path and not Path(path).absolute().parent.is_dir():
             raise CnoidControlError(f'{path}: there is no such folder')

@@ -90,6 +90,8 @@ class ControllerIO(ControllerConfig):
         device_outputs: names of the devices whose output was enabled.
         mailboxes: mailboxes by name.
         log_fields: what the controller has logged in this tick, by name.
+        limit_counts: how often each joint was limited in the run, by kind of limit; None outside
+            a run.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class ControllerIO(ControllerConfig):
         self.device_outputs: set[str] = set()
         self.mailboxes: dict[str, Mailbox[Any]] = {}
         self.log_fields: dict[str, str | np.ndarray] = {}
+        self.limit_counts: Mapping[str, np.ndarray] | None = None
         self._shared_objects = shared_objects if shared_objects is not None else {}
 
     @property
@@ -227,6 +230,18 @@ class ControllerIO(ControllerConfig):
         """Record a number, a vector or a text of the controller's own in this tick's log."""
         # A copy: the controller may reuse its array before the tick is recorded.
         self.log_fields[name] = value if isinstance(value, str) else np.array(value, dtype=float)
+
+    def count_limited(self, kind: str, joints: np.ndarray) -> None:
+        """Count joints whose command the controller itself has limited in this tick.
+
+        The run's summary and the diagnostics name them, as those that the last gate limits.
+
+        Args:
+            kind: kind of limit: 'effort', 'velocity', 'position'.
+            joints: ids of the joints.
+        """
+        if self.limit_counts is not None:
+            self.limit_counts[kind][joints] += 1
 
     def _check_link(self, link: Link) -> None:
         if link.body is not self.body:

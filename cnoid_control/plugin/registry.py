@@ -10,7 +10,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
@@ -204,13 +205,50 @@ def _load_file(word: str, name: str, path: Path) -> ModuleType:
     before = sys.modules.get(module_name)
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        with _modules_beside(path.parent):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         if before is not None:
             sys.modules[module_name] = before
         raise _import_failed(word, name, traceback.format_exc()) from error
     return module
+
+
+# Modules that plug-in files have imported from their own folders, and these folders.
+_beside: set[str] = set()
+_folders: set[str] = set()
+
+
+@contextmanager
+def _modules_beside(folder: Path) -> Iterator[None]:
+    """Let a file import what is beside it, as a script does.
+
+    Modules that files have imported so are read again, as they are now: another folder may have
+    its own of the same name. Later imports, in functions, find the folder last.
+    """
+    for name in _beside:
+        sys.modules.pop(name, None)
+    _beside.clear()
+    importlib.invalidate_caches()
+    before = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        if str(folder) not in _folders:
+            _folders.add(str(folder))
+            sys.path.append(str(folder))
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], '__file__', None)
+            if file and Path(file).parent.is_relative_to(folder) and not _is_installed(file):
+                _beside.add(name)
+
+
+def _is_installed(file: str) -> bool:
+    """Whether a module belongs to a package that is installed, not to a plug-in file."""
+    return any(Path(file).is_relative_to(at) for at in sys.path if at and at not in _folders)
 
 
 def _classes_in(module: ModuleType, base: type) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import sys
 import threading
@@ -13,7 +14,7 @@ import numpy as np
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import IORequest
-from cnoid_control.plugin import ControllerIO
+from cnoid_control.plugin import ControllerIO, SimpleController
 from cnoid_control.runtime.exceptions import (
     ControllerFailed,
     ControllerRaised,
@@ -41,6 +42,7 @@ class ControllerHost:
         strict: whether to warn of what controllers read or write without having enabled it.
         controllers: those that are still in the run.
         errors: what went wrong so far, in order.
+        warnings: what they were warned of, in order.
         is_abandoned: whether a controller has not returned and keeps a thread.
     """
 
@@ -60,6 +62,7 @@ class ControllerHost:
         self.os = os if os is not None else sys.stderr
         self.strict = strict
         self.errors: list[CnoidControlError] = []
+        self.warnings: list[str] = []
         self._inputs: list[Callable[[], None]] = []
         self._outputs: list[Callable[[], None]] = []
         self._controls: list[tuple[str, Callable[[], Any]]] = []
@@ -112,7 +115,16 @@ class ControllerHost:
             if not standby:
                 managed.apply_initial_commands(self.body)
         self._warn_of_double_outputs()
-        return self.request()
+        for managed in self.controllers:
+            self._warn_of_no_control(managed)
+        request = self.request()
+        if not (request.outputs or request.device_outputs or standby):
+            names = ', '.join(repr(managed.name) for managed in self.controllers)
+            self.warn(
+                f'nothing commands the robot: {names} enabled no output (io.enable_io or '
+                'io.enable_output in initialize())'
+            )
+        return request
 
     def set_modes(self) -> None:
         """Have the robot's links commanded by what the controllers chose for them."""
@@ -249,7 +261,9 @@ class ControllerHost:
         except BaseException as error:
             let_interrupt_pass(error)
             name = name or self.controllers[0].name
-            raise ControllerRaised(name, 'control', tick, error) from error
+            raised = ControllerRaised(name, 'control', tick, error)
+            self._print_traceback(raised)
+            raise raised from error
         return go_on
 
     def copy_outputs(self) -> None:
@@ -340,6 +354,26 @@ class ControllerHost:
         for error in errors:
             self.errors.append(error)
             print(f'error: {error}', file=self.os)
+            self._print_traceback(error)
+
+    def _print_traceback(self, error: CnoidControlError) -> None:
+        if isinstance(error, ControllerRaised) and error.traceback:
+            for line in error.traceback.splitlines():
+                print(f'error: {line}', file=self.os)
+
+    def warn(self, text: str) -> None:
+        """Say, and remember, what is probably not meant."""
+        self.warnings.append(text)
+        print(f'warning: {text}', file=self.os)
+
+    def _warn_of_no_control(self, managed: ManagedController) -> None:
+        kind = type(managed.controller)
+        if managed.children or kind.control is not SimpleController.control:
+            return
+        own = [name for name in vars(kind) if callable(getattr(kind, name))]
+        near = difflib.get_close_matches('control', own, 1)
+        hint = f'; is {near[0]}() meant to be control()?' if near else ''
+        self.warn(f'controller {managed.name!r}: {kind.__name__} has no control(){hint}')
 
     def _demand_controllers(self) -> None:
         if not self.controllers:
@@ -353,9 +387,8 @@ class ControllerHost:
                     if self.body.link(name).actuation_mode == StateFlag.LINK_EXT_WRENCH:
                         continue
                     if name in writer_of:
-                        print(
-                            f'warning: link {name!r} is commanded by {writer_of[name]!r} and by '
-                            f'{member.name!r}; the latter wins',
-                            file=self.os,
+                        self.warn(
+                            f'link {name!r} is commanded by {writer_of[name]!r} and by '
+                            f'{member.name!r}; the latter wins'
                         )
                     writer_of[name] = member.name

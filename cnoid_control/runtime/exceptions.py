@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError, describe, safe_str
 
@@ -30,14 +34,45 @@ def controller_refused(controller: str, phase: str) -> ControllerFailed:
     return ControllerFailed(controller, phase, None, 'returned False')
 
 
+# Rooms of the package whose calls are around every controller's.
+FRAMEWORK = ('plugin', 'ros', 'runtime')
+
+
+def controller_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """Where an exception comes from: the calls from the controller's own file on."""
+    package = Path(__file__).parents[1]
+    rooms = tuple(str(package / room) + os.sep for room in FRAMEWORK)
+    frames = list(traceback.extract_tb(error.__traceback__))
+    own = itertools.dropwhile(lambda frame: frame.filename.startswith(rooms), frames)
+    return list(own)
+
+
+def _place(frames: list[traceback.FrameSummary]) -> str:
+    """File, line and function of the innermost call and of the controller's own."""
+    if not frames:
+        return ''
+    first, last = frames[0], frames[-1]
+    place = f' ({Path(last.filename).name}:{last.lineno} in {last.name}'
+    if last is not first:
+        place += f', called from {Path(first.filename).name}:{first.lineno} in {first.name}'
+    return place + ')'
+
+
 class ControllerRaised(ControllerFailed):
-    """A controller raised an exception."""
+    """A controller raised an exception.
+
+    Attributes:
+        traceback: the calls that led there, from the controller's own file on, line by line;
+            empty for an error that the controller raised on purpose, whose text says all.
+    """
 
     def __init__(
         self, controller: str, phase: str, tick: int | None, error: BaseException
     ) -> None:
         """Name the controller, the phase, the tick and the exception."""
-        super().__init__(controller, phase, tick, f'raised {describe(error)}')
+        frames = [] if isinstance(error, CnoidControlError) else controller_frames(error)
+        self.traceback = ''.join(traceback.format_list(frames)).rstrip()
+        super().__init__(controller, phase, tick, f'raised {describe(error)}{_place(frames)}')
 
 
 def result_not_bool(

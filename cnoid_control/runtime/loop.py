@@ -84,6 +84,7 @@ class RunOutcome:
         ticks: number of ticks.
         wall_time: duration of the ticks on the wall clock, pauses left out [s].
         overruns: ticks that ended late, in real time.
+        traceback: calls that led to the exception of a controller that ended it, line by line.
     """
 
     exit: str
@@ -92,6 +93,7 @@ class RunOutcome:
     ticks: int
     wall_time: float
     overruns: int
+    traceback: str = ''
 
 
 class ControlLoop:
@@ -170,6 +172,7 @@ class ControlLoop:
         self.watchdog = watchdog
         self.safe_state = safe_state
         self.limiter = limiter
+        limiter.on_bad_command = self._tell_bad_command
         self.fallback = fallback
         self.enabling = enabling
         self.transition: Transition | None = None
@@ -227,6 +230,7 @@ class ControlLoop:
             self.recorder.open(request, [*self.host.ios(), *switch])
         self.hardware.open(request)
         self.limiter.restart()
+        self._count_limits_of(self.host)
         self.host.start()
         self.start_watchdog()
 
@@ -281,7 +285,19 @@ class ControlLoop:
         self.host = host
         host.set_modes()
         self.limiter.restart()
+        self._count_limits_of(host)
         self.failure = None
+
+    def _count_limits_of(self, host: ControllerHost) -> None:
+        """Have what controllers limit by themselves counted with all the rest."""
+        for io in host.ios():
+            io.limit_counts = self.limiter.counts
+
+    def _tell_bad_command(self) -> None:
+        """Warn of the first command that could not be meant; the last one is repeated."""
+        command = self.limiter.bad_command
+        error = implausible_command(self.host.who_commands(command), self.tick, command)
+        self.host.warn(f'{error}; the command before it is repeated, and later ones are counted')
 
     # --- the tick -----------------------------------------------------------------------------
 
@@ -449,6 +465,7 @@ class ControlLoop:
         """Leave the robot to one host, where the swap has ended."""
         if transition.winner is not None:
             self.host = transition.winner
+            self._count_limits_of(self.host)
             self.transition = None
             self.watch_devices_of(self.host)
 
@@ -762,7 +779,15 @@ class ControlLoop:
             exit_ = 'finished'
         elif self._is_stopped:
             exit_, reason = 'failed', self.safe_state.reason
-        return RunOutcome(exit_, reason, self._stop_requested, self.tick, wall_time, self.overruns)
+        return RunOutcome(
+            exit_,
+            reason,
+            self._stop_requested,
+            self.tick,
+            wall_time,
+            self.overruns,
+            getattr(self._error or self.failure, 'traceback', '') if reason else '',
+        )
 
     # --- from other threads -------------------------------------------------------------------
 

@@ -109,6 +109,10 @@ def summarize(
     }
     if outcome.reason:
         summary['reason'] = outcome.reason
+    if outcome.traceback:
+        summary['traceback'] = outcome.traceback
+    if loop.host.warnings:
+        summary['warnings'] = list(loop.host.warnings)
     if outcome.interrupted:
         summary['interrupted'] = True
     if loop.succession is not None and loop.succession.history:

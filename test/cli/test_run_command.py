@@ -109,7 +109,8 @@ def test_failing_controller_fails_the_run(capsys, tmp_path):
     status, summary = run(capsys, 'sr1_pd', '--controller', f'{source}:Bad')
     assert (status, summary['exit']) == (1, 'failed')
     assert summary['reason'] == (
-        "controller 'bad', control() at tick 0: raised ZeroDivisionError: division by zero"
+        "controller 'bad', control() at tick 0: raised ZeroDivisionError: division by "
+        'zero (bad.py:6 in control)'
     )
 
 
@@ -126,7 +127,7 @@ def test_failing_controller_fails_the_run(capsys, tmp_path):
 )
 def test_mistakes_are_explained(capsys, words, message):
     """On the standard error, with status 1 and without a traceback."""
-    assert main(['run', *words, '--json']) == 1
+    assert main(['run', *words]) == 1
     captured = capsys.readouterr()
     assert captured.out == ''
     assert message in captured.err
@@ -153,14 +154,17 @@ def test_log_and_plot_are_written(capsys, tmp_path):
 
 @pytest.mark.parametrize(
     ('file', 'reason'),
-    [('no/x.png', 'no/x.png cannot be written: '), ('x.foo', '.foo is no picture; choose from: ')],
+    [
+        ('no/x.png', 'no/x.png cannot be written: '),
+        ('x.foo', 'its name must end otherwise; choose from: '),
+    ],
 )
 def test_a_plot_that_cannot_be_written_is_refused_before_anything_moves(
     capsys, tmp_path, file, reason
 ):
     """By its path and the reason, and without a summary: there was no run."""
     (tmp_path / 'no').write_text('a file, no folder')
-    words = ['run', 'sr1_pd', '--duration', '0.02', '--json', '--plot', str(tmp_path / file)]
+    words = ['run', 'sr1_pd', '--duration', '0.02', '--plot', str(tmp_path / file)]
     assert main(words) == 1
     captured = capsys.readouterr()
     assert captured.out == ''

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -164,3 +165,25 @@ def test_a_failed_reload_leaves_the_old_class_whole(tmp_path):
     with pytest.raises(ControllerLoadError, match='cannot be imported'):
         find_controller(f'{path}:Mine')
     assert parse_parameters(mine.Parameters, {'part': {'gain': 2.0}}).part.gain == 2.0
+
+
+def test_a_file_imports_what_is_beside_it(tmp_path):
+    """Each folder its own module of the same name, as it is now; nothing installed is replaced."""
+    import json
+
+    for folder in ('a', 'b'):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / 'beside.py').write_text(f'WHERE = {folder!r}\n')
+        (tmp_path / folder / 'json.py').write_text('raise RuntimeError\n')
+        source = 'import json\nimport beside\n' + SOURCE
+        (tmp_path / folder / 'mine.py').write_text(source + 'Mine.where = beside.WHERE\n')
+    path = list(sys.path)
+    assert find_controller('mine.py:Mine', tmp_path / 'a').where == 'a'
+    assert find_controller('mine.py:Mine', tmp_path / 'b').where == 'b'
+    (tmp_path / 'b' / 'beside.py').write_text("WHERE = 'changed'\n")
+    assert find_controller('mine.py:Mine', tmp_path / 'b').where == 'changed'
+    assert find_controller('mine.py:Mine', tmp_path / 'a').where == 'a'
+    assert sys.modules['json'] is json
+    # Behind everything that is installed, and once.
+    assert sys.path == [*path, str(tmp_path / 'a'), str(tmp_path / 'b')]
+    sys.path[:] = path

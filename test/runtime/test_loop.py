@@ -113,7 +113,9 @@ def test_failing_controller_is_named_and_stopped():
     loop = make_loop(good, bad)
     outcome = loop.run(duration=1.0)
     assert outcome.exit == 'failed'
-    assert outcome.reason == "controller 'b', control() at tick 4: raised ValueError: lost my way"
+    assert outcome.reason.startswith(
+        "controller 'b', control() at tick 4: raised ValueError: lost my way (test_loop.py:"
+    )
     assert good.calls == bad.calls == ['stop']
     assert loop.hardware.calls == ['open', 'close']
     assert len(loop.hardware.written) == 5, 'the tick in which it fails has the safe command'
@@ -299,9 +301,8 @@ def test_close_is_reached_whatever_fails():
     assert outcome.exit == 'completed'
     assert good.calls == ['stop']
     assert loop.hardware.calls == ['open', 'close']
-    assert [str(error) for error in loop.host.errors] == [
-        "controller 'a', stop(): raised RuntimeError: no"
-    ]
+    (error,) = loop.host.errors
+    assert str(error).startswith("controller 'a', stop(): raised RuntimeError: no (test_loop.py:")
 
 
 class Interrupting(LoopThread):

@@ -74,7 +74,9 @@ def warnings_of(setup, work, ticks: int = 2, strict: bool = True) -> list[str]:
     host.start()
     for tick in range(ticks):
         host.control(tick, 0.0)
-    return stream.getvalue().splitlines()
+    lines = stream.getvalue().splitlines()
+    # What only reads is warned of in any run.
+    return [line for line in lines if 'nothing commands the robot' not in line]
 
 
 READS = {
@@ -397,7 +399,7 @@ def test_a_root_that_is_fixed_may_be_read():
     host.initialize()
     host.start()
     host.control(0, 0.0)
-    assert stream.getvalue() == ''
+    assert [line for line in stream.getvalue().splitlines() if 'not enabled' in line] == []
 
 
 def test_a_sensor_that_is_switched_is_not_enabled_for_that():

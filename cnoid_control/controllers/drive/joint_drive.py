@@ -88,7 +88,11 @@ class JointDrive:
         self._index: slice | np.ndarray = slice(None) if in_order else self.joints
         self._arrays = {name: body.joint_arrays[name][: body.num_joints] for name in ARRAYS}
         self._range = body.q_lower[self.joints].copy(), body.q_upper[self.joints].copy()
-        self._pid = Pid(body.u_lower[self.joints].copy(), body.u_upper[self.joints].copy())
+        self._pid = Pid(
+            body.u_lower[self.joints].copy(),
+            body.u_upper[self.joints].copy(),
+            lambda limited: io.count_limited('effort', self.joints[limited]),
+        )
         self.write(0.0)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,13 +91,20 @@ class Pid:
     The integral's share of the effort stays within the effort limits, as does the whole.
     """
 
-    def __init__(self, lower: np.ndarray, upper: np.ndarray) -> None:
+    def __init__(
+        self,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        on_limit: Callable[[np.ndarray], None] | None = None,
+    ) -> None:
         """Start with an empty integral.
 
         Args:
             lower: lower effort limits [N m] or [N], shape (n,); infinite for none.
             upper: upper effort limits.
+            on_limit: told which efforts were limited, by index, where any was.
         """
+        self._on_limit = on_limit
         self._lower = lower
         self._upper = upper
         self._integral = np.zeros(lower.size)
@@ -125,7 +133,10 @@ class Pid:
             moved = np.clip(self._integral + error * dt, low, high)
             self._integral = np.where(ki > 0.0, moved, 0.0)
         effort = kp * error + kd * error_rate + ki * self._integral + feedforward
-        return np.clip(effort, self._lower, self._upper)
+        limited = np.clip(effort, self._lower, self._upper)
+        if self._on_limit is not None and (limited != effort).any():
+            self._on_limit(np.flatnonzero(limited != effort))
+        return limited
 
 
 KINDS = ('none', 'gravity', 'dynamics')

@@ -31,6 +31,7 @@ CLAMP_KINDS = (
     'stiffness',
     'damping',
     'integral',
+    'implausible',
 )
 
 
@@ -196,19 +197,22 @@ class CommandGroup(abc.ABC):
         Args:
             implausible_factor: times a limit from which on they cannot.
         """
+        return not len(self.implausible(implausible_factor))
+
+    def implausible(self, implausible_factor: float) -> np.ndarray:
+        """Which of its commands are not finite, or that many times beyond a limit."""
         command = self._pick(self._array)
         lower, upper = plausible_interval(*self._range(), implausible_factor)
-        return bool(((command >= lower) & (command <= upper)).all())
+        return np.flatnonzero(~((command >= lower) & (command <= upper)))
 
     def first_implausible(self, implausible_factor: float) -> ImplausibleCommand | None:
         """The first command that is not plausible; None for none."""
-        command = self._pick(self._array)
-        lower, upper = self._range()
-        least, most = plausible_interval(lower, upper, implausible_factor)
-        wrong = np.flatnonzero(~((command >= least) & (command <= most)))
+        wrong = self.implausible(implausible_factor)
         if not len(wrong):
             return None
         first = wrong[0]
+        command = self._pick(self._array)
+        lower, upper = self._range()
         name = self._body.joint_names[self.joints[first]]
         bounds = (float(np.broadcast_to(bound, command.shape)[first]) for bound in (lower, upper))
         return ImplausibleCommand(name, self.word, float(command[first]), *bounds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +106,7 @@ class CommandLimiter:
         bad_commands: ticks so far whose command could not be meant.
         bad_command: a command of the last one of these; None before there was one.
         bad_commands_in_a_row: those that were not followed by a good one.
+        on_bad_command: called with the first of these.
         scale: share of speed and gain that controllers have now, from 0 to 1.
         wanted_scale: the one that it goes to.
     """
@@ -144,6 +145,7 @@ class CommandLimiter:
         self.bad_commands = 0
         self.bad_command: ImplausibleCommand | None = None
         self.bad_commands_in_a_row = 0
+        self.on_bad_command: Callable[[], None] | None = None
         self._body = body
         self._time_step = time_step
         self._groups: list[CommandGroup] = []
@@ -325,6 +327,11 @@ class CommandLimiter:
             self.bad_commands += 1
             self.bad_command = self.first_implausible()
             self.bad_commands_in_a_row += 1
+            if self.bad_commands == 1 and self.on_bad_command is not None:
+                self.on_bad_command()
+            for group in self._groups:
+                wrong = group.implausible(self.parameters.implausible_factor)
+                self.counts['implausible'][group.joints[wrong]] += 1
             for group in self._groups:
                 # What holds for a moment must not go on for ever.
                 if self.bad_commands_in_a_row < self.parameters.max_bad_commands:

@@ -1,0 +1,185 @@
+"""What a run says of mistakes in a controller: file, line, joint, value, and of doing nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnoid_control import Simulation
+from cnoid_control.cli.main import main
+
+HEAD = """
+import numpy as np
+from cnoid_control import SimpleController, StateFlag
+
+class Base(SimpleController):
+    def initialize(self, io):
+        self.io, self.body, self.ticks = io, io.body, 0
+        for joint in io.body.joints:
+            joint.actuation_mode = StateFlag.JOINT_EFFORT
+            io.enable_io(joint)
+        return True
+
+    def control(self):
+        self.ticks += 1
+        return True
+"""
+MINE = """
+import helper
+
+class Failing(Base):
+    def control(self):
+        print('said by a controller')
+        return helper.broken(self)
+
+class Nan(Base):
+    def control(self):
+        self.ticks += 1
+        self.body.u[:] = 0.0
+        if self.ticks in (5, 9):
+            self.body.u[1] = np.nan
+        return True
+
+class Typo(SimpleController):
+    def initialize(self, io):
+        return True
+
+    def contol(self):
+        return True
+
+class Silent(SimpleController):
+    def initialize(self, io):
+        return True
+
+    def control(self):
+        return True
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """File with controllers that are wrong, and a module beside it."""
+    (tmp_path / 'helper.py').write_text('def broken(controller):\n    return controller.missing\n')
+    path = tmp_path / 'mine.py'
+    path.write_text(HEAD + MINE)
+    return path
+
+
+def run(capsys, mine: Path, name: str, *words: str) -> tuple[dict, str]:
+    """Summary of a run of 20 ticks on the package's arm, and what was said."""
+    main(['run', 'arm', '--controller', f'{mine}:{name}', '--duration', '0.02', '--json', *words])
+    said = capsys.readouterr()
+    assert said.out.count('\n') == 1
+    return json.loads(said.out), said.err
+
+
+def test_an_exception_is_shown_from_the_controllers_own_file_on(capsys, mine: Path) -> None:
+    """Where it was raised and who called it, in the reason; all calls in the traceback."""
+    summary, said = run(capsys, mine, 'Failing')
+    line = mine.read_text().splitlines().index('        return helper.broken(self)') + 1
+    assert summary['exit'] == 'failed'
+    assert f'(helper.py:2 in broken, called from mine.py:{line} in control)' in summary['reason']
+    files = [text for text in summary['traceback'].splitlines() if text.startswith('  File')]
+    assert ['mine.py' in files[0], 'helper.py' in files[1], len(files)] == [True, True, 2]
+    assert f'error:   File "{mine}", line {line}, in control' in said
+    # What controllers print does not spoil the object.
+    assert 'said by a controller' in said
+
+
+def test_a_command_that_is_no_number_is_named_with_its_first_tick(capsys, mine: Path) -> None:
+    """Also one that is repeated but twice, and does not end the run."""
+    summary, said = run(capsys, mine, 'Nan')
+    joint = Simulation('arm').robot.joint(1).joint_name
+    assert summary['exit'] == 'completed'
+    assert summary['limited'] == {'implausible': {joint: 2}}
+    (warning,) = summary['warnings']
+    assert "controller 'nan', control() at tick 4" in warning
+    assert f'effort nan of joint {joint!r}' in warning
+    assert f'warning: {warning}' in said
+
+
+@pytest.mark.parametrize(
+    ('name', 'messages'),
+    [
+        ('Typo', ('Typo has no control(); is contol() meant', 'nothing commands the robot')),
+        ('Silent', ("nothing commands the robot: 'silent' enabled no output",)),
+        ('Base', ()),
+    ],
+)
+def test_a_controller_that_does_nothing_is_warned_of(
+    capsys, mine: Path, name: str, messages: tuple[str, ...]
+) -> None:
+    """It has no control(), or has enabled no output."""
+    summary, said = run(capsys, mine, name)
+    warnings = summary.get('warnings', [])
+    assert len(warnings) == len(messages)
+    for warning, message in zip(warnings, messages, strict=True):
+        assert message in warning
+        assert message in said
+
+
+def test_efforts_that_a_controller_limits_by_itself_are_counted() -> None:
+    """As often as MuJoCo was told the effort limit."""
+    simulation = Simulation(
+        'arm', 'pd', options={'kp': 1e6, 'kd': 0.0, 'posture': [1.0] * 7, 'move_time': 0.0}
+    )
+    summary = simulation.run(0.2)
+    body, efforts = simulation.robot, simulation.recorded.u
+    at_limit = (efforts >= body.u_upper) | (efforts <= body.u_lower)
+    assert at_limit.any()
+    counted = summary['limited']['effort']
+    for joint in body.joints:
+        expected = int(np.count_nonzero(at_limit[:, joint.joint_id]))
+        assert counted.get(joint.joint_name, 0) == pytest.approx(expected, abs=1)
+
+
+def test_a_configuration_that_is_wrong_is_one_object_too(capsys) -> None:
+    """With the reason; the exit status says it as well."""
+    assert main(['run', 'nowhere', '--json']) == 1
+    said = capsys.readouterr()
+    assert json.loads(said.out)['exit'] == 'failed'
+    assert json.loads(said.out)['reason'] in said.err
+
+
+def test_the_table_says_the_share_of_the_time(capsys, mine: Path) -> None:
+    """Of each limit that acted, by joint."""
+    main(['run', 'arm', '--controller', f'{mine}:Nan', '--duration', '0.02'])
+    assert ' 2 (10 %)' in capsys.readouterr().out
+
+
+# --- files ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('argument', 'name', 'message'),
+    [
+        ('--log', 'a.txt', 'its name must end otherwise; choose from: .mcap'),
+        ('--plot', 'a.mcap', 'its name must end otherwise; choose from: '),
+        ('--log', 'folder.mcap', 'it is a folder'),
+        ('--plot', 'text.png', 'what is there is no .png file'),
+        ('--log', 'text.png/a.mcap', 'cannot be written'),
+    ],
+)
+def test_files_that_cannot_be_written_are_refused_before_the_run(
+    capsys, tmp_path: Path, argument: str, name: str, message: str
+) -> None:
+    """And what is there stays as it is."""
+    (tmp_path / 'folder.mcap').mkdir()
+    (tmp_path / 'text.png').write_text('notes')
+    assert main(['run', 'arm', argument, str(tmp_path / name), '--duration', '0.01']) == 1
+    said = capsys.readouterr()
+    assert message in said.err
+    assert 'Traceback' not in said.err
+    assert said.out == ''
+    assert (tmp_path / 'text.png').read_text() == 'notes'
+
+
+def test_a_model_is_not_overwritten_by_the_log(capsys, tmp_path: Path, root: Path) -> None:
+    """Whatever its name ends with."""
+    model = tmp_path / 'model.mcap'
+    model.write_text((root / 'urdf' / 'arm.urdf').read_text())
+    assert main(['run', str(model), '--log', str(model)]) == 1
+    assert '<robot' in model.read_text()
