@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import yaml
 
+from cnoid_control.body import Body
+from cnoid_control.body.gains import joint_gains
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.ros.sim.controllers import SimulatedController
 from cnoid_control.runtime.config import InvalidConfigFile
@@ -22,7 +25,6 @@ class LoadedControllers(NamedTuple):
     broadcasters: list[str]
     commanders: list[str]
     joint_states: list[str]
-    forces: list[str]
 
 
 def controllers_text(
@@ -56,11 +58,30 @@ def rate_text(rate: float) -> str:
     return ros_yaml(content)
 
 
-def force_sign_text(broadcasters: Iterable[str]) -> str:
-    """Text of a parameter file by which broadcasters of forces turn their sign."""
-    turned = {what: dict.fromkeys('xyz', -1.0) for what in ('force', 'torque')}
-    content = {f'/**/{name}': {'ros__parameters': {'multiplier': turned}} for name in broadcasters}
-    return ros_yaml(content)
+def pid_text(body: Body, period: float) -> str:
+    """Text of a parameter file with the gains by which mujoco_ros2_control makes efforts.
+
+    Without them its motors take efforts alone, and a robot falls before anybody commands it.
+
+    Args:
+        body: the robot in its start posture, with forward kinematics done.
+        period: control period [s].
+    """
+    gains = joint_gains(body, period)
+    position: dict[str, Any] = {}
+    velocity: dict[str, Any] = {}
+    for i, joint in enumerate(body.joints):
+        if not joint.name or not joint.joint_type.has_displacement:
+            continue
+        limits: dict[str, Any] = {'i': 0.0, 'antiwindup_strategy': 'none'}
+        if np.isfinite([body.u_lower[i], body.u_upper[i]]).all():
+            limits['u_clamp_min'] = float(body.u_lower[i])
+            limits['u_clamp_max'] = float(body.u_upper[i])
+        kp, kd = float(gains.kp[i]), float(gains.kd[i])
+        position[joint.joint_name] = {'p': kp, 'd': kd, **limits}
+        velocity[joint.joint_name] = {'p': kd, 'd': 0.0, **limits}
+    pids = {'position': position, 'velocity': velocity}
+    return ros_yaml({'/**': {'ros__parameters': {'pid_gains': pids}}})
 
 
 def read_controllers(file: Path) -> LoadedControllers:
@@ -74,7 +95,7 @@ def read_controllers(file: Path) -> LoadedControllers:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CnoidControlError(f'{file}: cannot be read: {error}') from error
     sections = content.items() if isinstance(content, dict) else ()
-    loaded = LoadedControllers([], [], [], [])
+    loaded = LoadedControllers([], [], [])
     found = False
     for key, section in sections:
         if str(key).rpartition('/')[2] != MANAGER or not isinstance(section, dict):
@@ -90,8 +111,6 @@ def read_controllers(file: Path) -> LoadedControllers:
             loaded.broadcasters.append(name)
             if kind.endswith('/JointStateBroadcaster'):
                 loaded.joint_states.append(name)
-            if kind.endswith('/ForceTorqueSensorBroadcaster'):
-                loaded.forces.append(name)
     if not found:
         raise InvalidConfigFile(file, f"has no '{MANAGER}: ros__parameters:'")
     return loaded

@@ -48,8 +48,8 @@ SIMULATED = ('mujoco', 'gazebo', 'mujoco_ros2_control')
 WITHOUT_GAINS = ('topic', 'gazebo', 'mujoco_ros2_control')
 # A simulated robot may be slow, but it is never gone for long [s].
 SIMULATED_TIMEOUT = 1.0
-# A person may pause Gazebo: then nothing moves, and nothing is lost [s].
-GAZEBO_TIMEOUT = 3600.0
+# A person may pause a simulator: then nothing moves, and nothing is lost [s].
+PAUSE_TIMEOUT = 3600.0
 # Time after which a Gazebo that was killed is started again [s].
 RESPAWN_DELAY = 1.0
 GZ_ARGS = '-r -v 1'
@@ -104,6 +104,7 @@ class Bringup:
         self.joins = self.hardware == 'gazebo' and self.gazebo_world == RUNNING
         self.respawn = given['respawn'] == 'true'
         self._check_gazebo(given)
+        speed = self._speed(given['speed'])
         self.files = LaunchFiles(
             self.config,
             self.hardware,
@@ -115,6 +116,7 @@ class Bringup:
             _given_file(given['description_file']),
             self._wants_gains(given['joint_pid']),
             self._offset(given['place']),
+            speed,
         )
 
     def _wants_gains(self, given: str) -> bool:
@@ -131,6 +133,24 @@ class Bringup:
             f'joint_pid: interfaces: {self.hardware} has no stiffness and damping interfaces; '
             'auto and effort have PD computed in the node'
         )
+
+    def _speed(self, given: str) -> float:
+        """Speed of mujoco_ros2_control relative to real time.
+
+        Raises:
+            CnoidControlError: it is no positive number, or for other hardware.
+        """
+        try:
+            speed = float(given)
+        except ValueError:
+            speed = 0.0
+        if not (np.isfinite(speed) and speed > 0.0):
+            raise CnoidControlError(f'speed: {given!r} is not a positive number, such as 0.5')
+        if speed != 1.0 and self.hardware != 'mujoco_ros2_control':
+            raise CnoidControlError(
+                f'speed: {given!r} is for hardware:=mujoco_ros2_control, not for {self.hardware}'
+            )
+        return speed
 
     def _check_gazebo(self, given: dict[str, str]) -> None:
         """Refuse what only Gazebo has elsewhere, and a world that is not there.
@@ -208,13 +228,14 @@ class Bringup:
             changes['hardware.ros2_control.startup_timeout'] = 60.0
         if self.hardware in ('mujoco', 'topic'):
             changes['simulation_reset'] = f'{PACKAGE}_mujoco/reset'
+        if self.hardware == 'mujoco_ros2_control':
+            changes['simulation_reset'] = 'mujoco_ros2_control_node/reset_world'
         if self.hardware in ('gazebo', 'mujoco_ros2_control'):
-            changes['watchdog.state_timeout'] = SIMULATED_TIMEOUT
+            for watch in ('state_timeout', 'device_timeout'):
+                changes[f'watchdog.{watch}'] = PAUSE_TIMEOUT
             # The manager has its rate from here. On a busy machine it leaves states out.
             changes['watchdog.rate_action'] = 'warn'
         if self.hardware == 'gazebo':
-            for watch in ('state_timeout', 'device_timeout'):
-                changes[f'watchdog.{watch}'] = GAZEBO_TIMEOUT
             changes['watchdog.clock_timeout'] = CLOCK_TIMEOUT
             if not self.joins:
                 changes['hardware.ros2_control.release_timeout'] = 0.5
@@ -575,6 +596,7 @@ ARGUMENTS = (
         ('true', 'false'),
         'whether a Gazebo that was killed is started again, with the robot in it',
     ),
+    Argument('speed', '1', (), 'speed of mujoco_ros2_control relative to real time'),
     Argument(
         'headless',
         'false',

@@ -26,7 +26,7 @@ from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.ros.controllers_file import (
     LoadedControllers,
     controllers_text,
-    force_sign_text,
+    pid_text,
     rate_text,
     read_controllers,
 )
@@ -57,6 +57,7 @@ class LaunchFiles:
         given_description: URDF with `<ros2_control>` tags of the user; None to make one.
         with_gains: whether joints of a URDF that is made have stiffness and damping interfaces.
         offset: how far the robot is from where the configuration has it, x and y [m].
+        speed: speed of mujoco_ros2_control relative to real time.
     """
 
     config: RunConfig
@@ -69,6 +70,7 @@ class LaunchFiles:
     given_description: Path | None = None
     with_gains: bool = False
     offset: tuple[float, float] = (0.0, 0.0)
+    speed: float = 1.0
 
     @cached_property
     def body(self) -> Body:
@@ -111,8 +113,15 @@ class LaunchFiles:
         physics = self.config.hardware.get('mujoco', MujocoParameters())
         file = self.folder / 'robot.xml'
         root_joint = write_mjcf(self.body, physics, 1.0 / self.rate, file)
+        pids = self._write('pids.yaml', pid_text(self.body, 1.0 / self.rate))
         given = {'mujoco_model': str(file), 'initial_keyframe': KEYFRAME}
+        given['pids_config_file'] = str(pids)
+        # Nobody has asked for images; those of a controller come by the MuJoCo node alone.
+        given['auto_register_cameras'] = 'false'
         given['headless'] = str(self.headless).lower()
+        if self.speed != 1.0:
+            # Without it the window has a say.
+            given['sim_speed_factor'] = repr(self.speed)
         if root_joint:
             given |= {'odom_free_joint_name': root_joint, 'odom_topic': 'root'}
         return given
@@ -152,21 +161,12 @@ class LaunchFiles:
         if self.hardware == 'gazebo':
             # Gazebo's manager takes its rate from files alone.
             files.append(self._write('rate.yaml', rate_text(self.rate)))
-        if self.hardware == 'mujoco_ros2_control':
-            # It gives the forces of the parent on the child; everybody else the opposite.
-            files.append(self._write('signs.yaml', force_sign_text(self._controllers.forces)))
         return files
 
     def controllers_text(self) -> str:
         """Text of a parameter file with the controllers that the robot can have."""
         commands = self.config.hardware.get('ros2_control', Ros2ControlParameters())
         interfaces = command_interfaces(self._robot)
-        if self.hardware == 'mujoco_ros2_control':
-            # Its motors take efforts; the other interfaces would need gains.
-            interfaces = {
-                name: [one for one in given if one == 'effort']
-                for name, given in interfaces.items()
-            }
         controllers = make_controllers(
             self.body,
             commands,

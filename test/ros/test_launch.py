@@ -472,13 +472,60 @@ def test_mujoco_ros2_control_gets_a_model_of_the_robot(root):
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
     assert data.joint('RLEG_KNEE').qpos[0] == pytest.approx(0.07854)
-    assert spawned(root, hardware='mujoco_ros2_control')[1] == ['effort_controller']
-    words = words_of(next(node for node in nodes if node.node_executable == 'spawner'), context)
-    files = [words[at + 1] for at, word in enumerate(words) if word == '--param-file']
-    signs = yaml.safe_load(Path(files[-1]).read_text())
-    for side in ('Left', 'Right'):
-        force = signs[f'/**/{side}AnkleForceSensor_broadcaster']['ros__parameters']
-        assert force['multiplier']['force'] == {'x': -1.0, 'y': -1.0, 'z': -1.0}
+    # With gains its motors take positions and velocities as well, and hold the robot at the start.
+    assert spawned(root, hardware='mujoco_ros2_control')[1] == [
+        *('effort_controller', 'position_controller', 'velocity_controller')
+    ]
+    pids = yaml.safe_load(Path(given['pids_config_file']).read_text())
+    assert len(pids['/**']['ros__parameters']['pid_gains']['position']) == 29
+    assert 'sim_speed_factor' not in given
+    node = parameters(by_name['cnoid_control'], context)
+    assert node['simulation_reset'] == 'mujoco_ros2_control_node/reset_world'
+    # It may be paused, and then tells no time.
+    assert node['watchdog.state_timeout'] > 60.0
+    assert 'watchdog.clock_timeout' not in node
+
+
+def test_mujoco_ros2_control_may_be_slower(root):
+    """By an argument that no other hardware takes."""
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
+    nodes, context = started(root, hardware='mujoco_ros2_control', speed='0.25')
+    publisher = nodes['robot_state_publisher/robot_state_publisher']
+    robot = ElementTree.fromstring(parameters(publisher, context)['robot_description'])
+    given = {tag.get('name'): tag.text for tag in robot.iterfind('ros2_control/hardware/param')}
+    assert given['sim_speed_factor'] == '0.25'
+    for wrong in ('0', '-1', 'fast', 'nan', 'inf'):
+        with pytest.raises(CnoidControlError, match=f"speed: '{wrong}' is not a positive number"):
+            started(root, hardware='mujoco_ros2_control', speed=wrong)
+    with pytest.raises(CnoidControlError, match="speed: '2' is for hardware:=mujoco_ros2_control"):
+        started(root, speed='2')
+
+
+def test_the_end_of_mujoco_ros2_control_ends_the_launch(root):
+    """Nothing is left to control; spawners would wait for ever."""
+    pytest.importorskip('mujoco', reason='needs MuJoCo')
+    context = LaunchContext()
+    context.launch_configurations.update(hardware='mujoco_ros2_control')
+    actions = [
+        action
+        for entity in describe(root, 'sr1_pd').entities
+        for action in [*(entity.execute(context) or [])]
+    ]
+    manager = next(
+        one
+        for one in actions
+        if isinstance(one, Node) and one.node_executable == 'ros2_control_node'
+    )
+    event = ProcessExited(
+        action=manager, name='manager', cmd=['x'], cwd=None, env=None, pid=1, returncode=-6
+    )
+    handlers = [
+        one.event_handler
+        for one in actions
+        if isinstance(one, RegisterEventHandler) and isinstance(one.event_handler, OnProcessExit)
+    ]
+    (matching,) = [one for one in handlers if one.matches(event)]
+    assert [type(action) for action in matching.handle(event, context)] == [EmitEvent]
 
 
 @pytest.mark.parametrize(('hardware', 'ends'), [('mujoco', True), ('mock', True), ('real', False)])

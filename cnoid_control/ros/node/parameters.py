@@ -76,8 +76,8 @@ class NodeParameters:
     )
     simulation_reset: str = parameter(
         '',
-        'service of a simulator (std_srvs/Trigger) that puts the robot back to its start: ~/reset '
-        'calls it first; none where empty',
+        'service of a simulator (std_srvs/Trigger, or the ResetWorld of mujoco_ros2_control) that '
+        'puts the robot back to its start: ~/reset calls it first; none where empty',
         read_only=True,
     )
     swap_blend_time: float = parameter(

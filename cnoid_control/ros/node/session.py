@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TextIO
 
 from rclpy.node import Node
-from std_srvs.srv import Trigger
 
 from cnoid_control.ros.exceptions import RosError
 from cnoid_control.ros.node.command_echo import CommandEcho
@@ -16,6 +15,7 @@ from cnoid_control.ros.node.loop_statistics import LoopStatistics
 from cnoid_control.ros.node.parameters import NodeParameters
 from cnoid_control.ros.node.robot_model import find_robot
 from cnoid_control.ros.node.session_loop import SessionLoop
+from cnoid_control.ros.node.simulation_reset import put_back
 from cnoid_control.ros.node.supervisor import Supervisor
 from cnoid_control.ros.robot.hardware import RobotCallbacks, Ros2ControlHardware
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
@@ -25,20 +25,6 @@ from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.hot_swap import HotSwap
 from cnoid_control.runtime.safety.watchdog import REQUESTS, Trip
 from cnoid_control.runtime.succession import Succession
-
-# Longest wait for a simulator to put the robot back [s].
-PUT_BACK_TIMEOUT = 10.0
-
-
-def _trigger(supervision: SupervisionNode, service: str) -> None:
-    """Call a std_srvs/Trigger service.
-
-    Raises:
-        RosError: it was not there, or did not succeed.
-    """
-    answer = supervision.call(Trigger, service, Trigger.Request(), PUT_BACK_TIMEOUT)
-    if not answer.success:
-        raise RosError(f'{service}: {answer.message}')
 
 
 class ControlSession:
@@ -128,7 +114,7 @@ class ControlSession:
         Succession(self.loop, swapper, lambda: operation.config, operation.note_successor)
         if parameters.simulation_reset:
             service = parameters.simulation_reset
-            self.operation.put_back = lambda: _trigger(supervision, service)
+            self.operation.put_back = lambda: put_back(node, supervision, self.hardware, service)
         for note in self.limiter.limits.notes:
             node.get_logger().warning(note)
 
