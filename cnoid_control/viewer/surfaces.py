@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +37,9 @@ CREASE_ANGLE = np.radians(35.0)
 
 ROUGHNESS = 0.6
 
+# Longest side of a picture on a surface [pixel].
+TEXTURE_SIZE = 1024
+
 
 def surfaces(shape: Shape) -> list[trimesh.Trimesh]:
     """Coloured triangles of a shape in its link's frame, one mesh per material.
@@ -45,34 +50,38 @@ def surfaces(shape: Shape) -> list[trimesh.Trimesh]:
         ValueError: a mesh file holds no mesh.
         OSError: it cannot be read.
     """
-    import trimesh
-
     solid = shape.geometry
-    colored = True
-    if isinstance(solid, Mesh) and solid.path:
-        meshes, colored = _file_meshes(solid)
-        scale = np.diag([*solid.scale, 1.0])
-        for mesh in meshes:
-            mesh.apply_transform(scale)
-    elif isinstance(solid, Mesh):
-        vertices = np.reshape(solid.vertices, (-1, 3)) * solid.scale
-        faces = np.reshape(solid.triangles, (-1, 3))
-        meshes = [trimesh.Trimesh(vertices, faces)]
-    else:
-        meshes = [_solid_mesh(solid)]
+    own = shape.color == Shape.color
     frame = np.eye(4)
     frame[:3, :3], frame[:3, 3] = shape.rotation, shape.translation
-    keep = isinstance(solid, Mesh) and bool(solid.path) and colored and _is_default(shape)
-    placed = []
-    for mesh in meshes:
-        if not len(mesh.faces):
-            continue
-        mesh.apply_transform(frame)
-        if not keep or not _set_own_material(mesh):
-            mesh = _smooth(mesh)
-            _set_color(mesh, shape.color)
-        placed.append(mesh)
-    return placed
+    if isinstance(solid, Mesh) and solid.path:
+        meshes = _file_meshes(solid.path)
+        frame = frame @ np.diag([*solid.scale, 1.0])
+    else:
+        meshes = (_solid_mesh(solid),)
+    return [_placed(mesh, frame, own, shape.color) for mesh in meshes if len(mesh.faces)]
+
+
+def _placed(
+    mesh: trimesh.Trimesh, frame: np.ndarray, own: bool, color: Iterable[float]
+) -> trimesh.Trimesh:
+    """Copy of a mesh in another frame, with its own material or, where it has none, a colour."""
+    import trimesh
+    from trimesh.visual import ColorVisuals, TextureVisuals
+
+    visual: Any = mesh.visual
+    own = own and visual.kind is not None
+    normals = mesh.vertex_normals if own and 'vertex_normals' in mesh._cache else None
+    copy = trimesh.Trimesh(mesh.vertices, mesh.faces, vertex_normals=normals, process=False)
+    copy.apply_transform(frame)
+    if not own:
+        copy = _smooth(copy)
+        copy.visual = TextureVisuals(material=_material(np.array(list(color), dtype=float)))
+    elif isinstance(visual, ColorVisuals):
+        copy.visual = ColorVisuals(copy, vertex_colors=visual.vertex_colors)
+    else:
+        copy.visual = TextureVisuals(uv=visual.uv, material=visual.material)
+    return copy
 
 
 def to_glb(meshes: Iterable[trimesh.Trimesh]) -> bytes:
@@ -92,32 +101,36 @@ def merged(meshes: Iterable[trimesh.Trimesh]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-def _is_default(shape: Shape) -> bool:
-    """Whether the model gives the shape no colour."""
-    return shape.color == Shape.color
+@lru_cache(maxsize=256)
+def _file_meshes(path: str) -> tuple[trimesh.Trimesh, ...]:
+    """Meshes of a file, unscaled, with materials for the browser; those without have no visual.
 
-
-def _file_meshes(solid: Mesh) -> tuple[list[trimesh.Trimesh], bool]:
-    """Meshes of a file, unscaled, and whether they have materials of their own."""
+    Raises:
+        ValueError: the file holds no mesh.
+        OSError: it cannot be read.
+    """
     import trimesh
+    from trimesh.visual import ColorVisuals
 
-    suffix = Path(solid.path).suffix.lower()
+    suffix = Path(path).suffix.lower()
     if suffix != '.msh':
         try:
-            scene = trimesh.load_scene(solid.path)
             # The nodes of a file are placed, copied and scaled by its own tree.
-            meshes = [
-                mesh
-                for mesh in scene.dump()
-                if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces)
-            ]
-            if meshes:
-                return meshes, suffix != '.stl'
+            parts = trimesh.load_scene(path).dump()
+            meshes = [part for part in parts if isinstance(part, trimesh.Trimesh)]
         except Exception as error:
             # Its readers raise what the libraries below them raise.
-            logger.debug('%s: %s: %s', solid.path, type(error).__name__, error)
-    vertices, faces = read_mesh(solid.path)
-    return [trimesh.Trimesh(vertices, faces)], False
+            logger.debug('%s: %s: %s', path, type(error).__name__, error)
+            meshes = []
+        if any(len(mesh.faces) for mesh in meshes):
+            for mesh in meshes:
+                if suffix == '.stl':
+                    mesh.visual = ColorVisuals()
+                else:
+                    _prepare_material(mesh)
+            return tuple(meshes)
+    vertices, faces = read_mesh(path)
+    return (trimesh.Trimesh(vertices, faces),)
 
 
 def _solid_mesh(solid: object) -> trimesh.Trimesh:
@@ -139,10 +152,10 @@ def _solid_mesh(solid: object) -> trimesh.Trimesh:
         mesh.apply_translation([0.0, 0.0, -mesh.bounds.mean(axis=0)[2]])
         return mesh
     if isinstance(solid, Cone):
-        cone = cone_mesh(solid)
-        return trimesh.Trimesh(
-            np.reshape(cone.vertices, (-1, 3)), np.reshape(cone.triangles, (-1, 3))
-        )
+        solid = cone_mesh(solid)
+    if isinstance(solid, Mesh):
+        vertices = np.reshape(solid.vertices, (-1, 3)) * solid.scale
+        return trimesh.Trimesh(vertices, np.reshape(solid.triangles, (-1, 3)))
     if isinstance(solid, HeightField):
         return _field_mesh(solid)
     raise TypeError(f'a shape of type {type(solid).__name__} has no surface')
@@ -218,12 +231,6 @@ def linear(color: np.ndarray) -> np.ndarray:
     return np.where(color <= 0.04045, color / 12.92, ((color + 0.055) / 1.055) ** 2.4)
 
 
-def _set_color(mesh: trimesh.Trimesh, color: Iterable[float]) -> None:
-    from trimesh.visual import TextureVisuals
-
-    mesh.visual = TextureVisuals(material=_material(np.array(list(color), dtype=float)))
-
-
 def _material(color: np.ndarray, texture: object = None) -> object:
     from trimesh.visual.material import PBRMaterial
 
@@ -239,17 +246,16 @@ def _material(color: np.ndarray, texture: object = None) -> object:
     )
 
 
-def _set_own_material(mesh: trimesh.Trimesh) -> bool:
-    """Prepare the material that a mesh has from its file for the browser; whether it has one."""
+def _prepare_material(mesh: trimesh.Trimesh) -> None:
+    """Make the material that a mesh has from its file one for the browser."""
     from trimesh.visual import ColorVisuals
 
     visual: Any = mesh.visual
     if isinstance(visual, ColorVisuals):
-        if visual.kind is None:
-            return False
-        colors = np.asarray(visual.vertex_colors, dtype=float) / 255.0
-        mesh.visual = ColorVisuals(mesh, vertex_colors=_bytes(colors))
-        return True
+        if visual.kind is not None:
+            colors = np.asarray(visual.vertex_colors, dtype=float) / 255.0
+            mesh.visual = ColorVisuals(mesh, vertex_colors=_bytes(colors))
+        return
     material = visual.material
     if hasattr(material, 'to_pbr'):
         material = material.to_pbr()
@@ -258,8 +264,21 @@ def _set_own_material(mesh: trimesh.Trimesh) -> bool:
         color = np.asarray(material.baseColorFactor, dtype=float).ravel() / 255.0
     # Files disagree on what 0 means; nobody models what cannot be seen.
     color[3] = color[3] if color[3] > 0.0 else 1.0
-    visual.material = _material(color, material.baseColorTexture)
-    return True
+    visual.material = _material(color, _texture(material.baseColorTexture))
+
+
+def _texture(image: Any) -> Any:
+    """Picture on a surface in a size and a format that are quickly sent; None for none."""
+    if image is None:
+        return None
+    from PIL import Image
+
+    image = image.reduce(-(-max(image.size) // TEXTURE_SIZE))
+    if image.has_transparency_data:
+        return image
+    stream = io.BytesIO()
+    image.convert('RGB').save(stream, 'JPEG', quality=90)
+    return Image.open(stream)
 
 
 def _bytes(colors: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import trimesh
+from PIL import Image
 
 from cnoid_control.body.description import (
     Box,
@@ -119,6 +120,24 @@ def test_a_mesh_file_keeps_its_own_materials(painted):
     colors = sorted(seen_color(mesh).round(1).tolist() for mesh in meshes)
     assert colors == [[0.1, 0.1, 0.8, 1.0], [0.8, 0.1, 0.1, 1.0]]
     np.testing.assert_allclose(box_around(meshes), [[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]])
+
+
+def test_pictures_on_surfaces_are_sent_in_a_fitting_size(tmp_path):
+    """A large picture of an .obj file arrives, smaller, in its colour, at the same corners."""
+    Image.new('RGB', (3000, 1500), (10, 200, 30)).save(tmp_path / 'paint.png')
+    (tmp_path / 'paint.mtl').write_text('newmtl paint\nmap_Kd paint.png\n')
+    path = tmp_path / 'part.obj'
+    path.write_text(
+        'mtllib paint.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\n'
+        'usemtl paint\nf 1/1 2/2 3/3\n'
+    )
+    (mesh,) = surfaces(Shape(Mesh(path=str(path))))
+    loaded = trimesh.load_scene(trimesh.util.wrap_as_stream(to_glb([mesh])), file_type='glb')
+    (part,) = loaded.geometry.values()
+    picture = part.visual.material.baseColorTexture
+    assert picture.size == (1000, 500)
+    np.testing.assert_allclose(picture.convert('RGB').getpixel((500, 200)), [10, 200, 30], atol=4)
+    np.testing.assert_allclose(part.visual.uv, part.vertices[:, :2], atol=1e-6)
 
 
 def test_a_colour_of_the_model_wins_over_those_of_the_file(painted):
