@@ -215,6 +215,24 @@ class SoftLimit:
     k_velocity: float
 
 
+# Command interfaces whose `min` and `max` limit commands.
+LIMITED_INTERFACES = ('position', 'velocity', 'effort', 'acceleration')
+
+
+@dataclass
+class CommandLimit:
+    """Limits of the commands to a joint, as in the command interfaces of a ros2_control tag.
+
+    They say nothing of the mechanism: in physics there is no stop where they are.
+
+    Attributes:
+        intervals: lower and upper limit by command interface, infinite for none; units of the
+            joint: [rad] or [m], [rad/s] or [m/s], [N m] or [N], [rad/s^2] or [m/s^2].
+    """
+
+    intervals: dict[str, tuple[float, float]]
+
+
 @dataclass
 class LinkDescription:
     """One link with the joint that holds it to its parent.
@@ -237,6 +255,7 @@ class LinkDescription:
         dq_lower, dq_upper: velocity limits [rad/s] or [m/s].
         u_lower, u_upper: effort limits [N m] or [N].
         soft_limit: braking before the displacement limits, if any.
+        command_limit: limits of commands besides these, if any.
         rotor_inertia: inertia of the rotor seen at the joint, gear ratio squared included.
         damping: viscous friction of the joint [N m s/rad] or [N s/m].
         friction: Coulomb friction of the joint [N m] or [N].
@@ -267,6 +286,7 @@ class LinkDescription:
     u_lower: float = -np.inf
     u_upper: float = np.inf
     soft_limit: SoftLimit | None = None
+    command_limit: CommandLimit | None = None
     rotor_inertia: float = 0.0
     damping: float = 0.0
     friction: float = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree
 
@@ -79,8 +80,12 @@ def add_system(robot: Element, description: BodyDescription) -> Element:
             continue
         joint = sub(system, 'joint', name=link.joint_name)
         track = link.joint_type is JointType.PSEUDO_CONTINUOUS_TRACK
+        limits = link.command_limit.intervals if link.command_limit is not None else {}
         for name in ('velocity',) if track else COMMANDS:
-            sub(joint, 'command_interface', name=name)
+            interface = sub(joint, 'command_interface', name=name)
+            for key, value in zip(('min', 'max'), limits.get(name, ()), strict=False):
+                if math.isfinite(value):
+                    sub(interface, 'param', name=key).text = repr(value)
         for name in ('position', 'velocity', 'effort'):
             state = sub(joint, 'state_interface', name=name)
             if name == 'position' and link.q_initial:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
 from cnoid_control.body.base_rule import decide_base
 from cnoid_control.body.description import (
+    LIMITED_INTERFACES,
     BodyDescription,
     Box,
     Capsule,
+    CommandLimit,
     Cylinder,
     Geometry,
     JointType,
@@ -470,7 +473,35 @@ def _read_ros2_control_joints(reader: XmlReader, description: BodyDescription) -
     link_of_joint = {link.joint_name: link for link in description.links}
     for element in reader.root.iterfind('ros2_control/joint'):
         link = link_of_joint.get(element.get('name', ''))
+        if link is None:
+            continue
         for interface in element.findall('state_interface'):
             initial = interface.find('param[@name="initial_value"]')
-            if link is not None and interface.get('name') == 'position' and initial is not None:
+            if interface.get('name') == 'position' and initial is not None:
                 link.q_initial = reader.parse_number(initial.text, element, 'initial_value')
+        intervals = _read_command_limits(reader, element)
+        if intervals:
+            link.command_limit = CommandLimit(intervals)
+
+
+def _read_command_limits(reader: XmlReader, joint: Element) -> dict[str, tuple[float, float]]:
+    """Limits of a joint's command interfaces by name, of those that have any in force."""
+    found: dict[str, tuple[float, float]] = {}
+    for interface in joint.findall('command_interface'):
+        name = interface.get('name', '')
+        switches = [one.find('limits') for one in (joint, interface)]
+        is_off = any(one is not None and _is_false(one.get('enable')) for one in switches)
+        if name not in LIMITED_INTERFACES or is_off:
+            continue
+        bounds = []
+        for key, none in (('min', -math.inf), ('max', math.inf)):
+            given = interface.find(f'param[@name="{key}"]')
+            text = '' if given is None else (given.text or '').strip()
+            bounds.append(reader.parse_number(text, interface, key, False) if text else none)
+        if any(math.isfinite(bound) for bound in bounds):
+            found[name] = bounds[0], bounds[1]
+    return found
+
+
+def _is_false(text: str | None) -> bool:
+    return (text or '').strip().lower() == 'false'

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from cnoid_control.body import Body
+from cnoid_control.body import Body, Link
 from cnoid_control.parameters import not_allowed, parameter, unknown_option
 
 Interval = tuple[np.ndarray, np.ndarray]
@@ -294,6 +295,9 @@ def model_limits(body: Body) -> JointLimits:
         k_velocity=np.zeros(count),
     )
     for joint in body.joints:
+        commands = joint.description.command_limit
+        if joint.name and commands is not None:
+            _tighten(limits, joint, commands.intervals)
         soft = joint.description.soft_limit
         if joint.name and soft is not None:
             limits.soft_lower[joint.joint_id] = soft.lower
@@ -301,6 +305,36 @@ def model_limits(body: Body) -> JointLimits:
             limits.k_position[joint.joint_id] = soft.k_position
             limits.k_velocity[joint.joint_id] = soft.k_velocity
     return limits
+
+
+def _tighten(
+    limits: JointLimits, joint: Link, intervals: Mapping[str, tuple[float, float]]
+) -> None:
+    """Limit the commands to a joint further; alone where the model's limits are unusable."""
+    index = joint.joint_id
+    arrays = {
+        'position': (limits.q_lower, limits.q_upper),
+        'velocity': (limits.dq_lower, limits.dq_upper),
+        'effort': (limits.u_lower, limits.u_upper),
+    }
+    for name, (least, most) in intervals.items():
+        if not _is_usable(name, least, most):
+            limits.notes.append(
+                f'{name} limit [{least:g}, {most:g}] in the ros2_control tag of joint '
+                f'{joint.joint_name!r} is implausible and left out'
+            )
+        elif name == 'acceleration':
+            limits.ddq_max[index] = min(-least, most)
+        else:
+            lower, upper = arrays[name]
+            if not _is_usable(name, lower[index], upper[index]):
+                lower[index], upper[index] = -math.inf, math.inf
+            lower[index] = max(least, lower[index])
+            upper[index] = min(most, upper[index])
+
+
+def _is_usable(kind: str, lower: float, upper: float) -> bool:
+    return lower < upper if kind == 'position' else lower < 0.0 < upper
 
 
 def _override(limits: JointLimits, joint: int, given: JointLimitParameters) -> None:

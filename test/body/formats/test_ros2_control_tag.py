@@ -1,11 +1,12 @@
 """The `<ros2_control>` tags of a URDF."""
 
+import math
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from cnoid_control.body import load_body
+from cnoid_control.body import Body, load_body
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.ros2_control_tag import (
     add_system,
@@ -14,6 +15,7 @@ from cnoid_control.body.formats.ros2_control_tag import (
     set_hardware,
 )
 from cnoid_control.body.formats.urdf import parse_urdf
+from cnoid_control.runtime.safety.joint_limits import JointLimitParameters, find_joint_limits
 
 
 @pytest.fixture
@@ -91,3 +93,91 @@ def test_a_gyroscope_is_declared_as_an_imu(sr1, root: Path) -> None:
     for name, count in (('WaistGyro', 10), ('WaistIMU', 10), ('LeftAnkleForceSensor', 6)):
         assert len(tags[name].findall('state_interface')) == count
         assert tags[name].findtext("param[@name='frame_id']")
+
+
+LIMITED = """
+<robot name="arm"><link name="base"/><link name="upper"/>
+  <joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/>
+    <axis xyz="0 0 1"/><limit effort="20" velocity="0"/></joint>
+  <ros2_control name="arm" type="system"><joint name="shoulder">{}</joint></ros2_control>
+</robot>
+"""
+INTERFACE = '<command_interface name="{}">{}</command_interface>'
+
+
+def limited(*interfaces: str, more: str = '') -> dict[str, tuple[float, float]]:
+    """Limits of the commands to the joint of an arm with these command interfaces."""
+    description = parse_urdf(LIMITED.format(''.join(interfaces) + more), 'arm')
+    (link,) = (one for one in description.links if one.joint_name == 'shoulder')
+    return {} if link.command_limit is None else link.command_limit.intervals
+
+
+def interface(name: str, least: str = '', most: str = '', more: str = '') -> str:
+    """A command interface with these limits."""
+    texts = (('min', least), ('max', most))
+    given = ''.join(f'<param name="{key}">{text}</param>' for key, text in texts if text)
+    return INTERFACE.format(name, given + more)
+
+
+def test_limits_of_command_interfaces_are_read() -> None:
+    """Those that are there, of the interfaces that ros2_control limits; none is infinite."""
+    assert limited(interface('position'), interface('stiffness', '0', '9')) == {}
+    assert limited(interface('position', '-1', '1'), interface('velocity', most='3.15')) == {
+        'position': (-1.0, 1.0),
+        'velocity': (-math.inf, 3.15),
+    }
+    with pytest.raises(ModelError, match=r"max.*'fast'"):
+        limited(interface('velocity', most='fast'))
+
+
+def test_limits_of_command_interfaces_can_be_switched_off() -> None:
+    """For one of them, or for the joint."""
+    off = '<limits enable="false"/>'
+    both = [interface('position', '-1', '1', off), interface('effort', '-5', '5')]
+    assert limited(*both) == {'effort': (-5.0, 5.0)}
+    assert limited(*both, more=off) == {}
+    assert limited(*both, more='<limits enable="true"/>') == {'effort': (-5.0, 5.0)}
+
+
+def test_limits_of_command_interfaces_are_written() -> None:
+    """What is written anew says the same."""
+    given = [interface('position', '-1', '1'), interface('velocity', most='3.15')]
+    description = parse_urdf(LIMITED.format(''.join(given)), 'arm')
+    robot = ElementTree.Element('robot')
+    add_system(robot, description)
+    params = {
+        f'{one.get("name")} {param.get("name")}': param.text
+        for one in robot.iterfind('ros2_control/joint/command_interface')
+        for param in one.findall('param')
+    }
+    assert params == {'position min': '-1.0', 'position max': '1.0', 'velocity max': '3.15'}
+
+
+def test_commands_are_limited_and_physics_has_no_stop() -> None:
+    """The limiter has the tighter one of both; the joint itself stays as it is."""
+    given = [
+        interface('position', '-1', '1'),
+        interface('velocity', '-3', '2'),
+        interface('effort', '-50', '10'),
+        interface('acceleration', '-4', '7'),
+    ]
+    body = Body(parse_urdf(LIMITED.format(''.join(given)), 'arm'))
+    limits = find_joint_limits(body, {})
+    assert (limits.q_lower[0], limits.q_upper[0]) == (-1.0, 1.0)
+    # A speed limit of zero is none.
+    assert (limits.dq_lower[0], limits.dq_upper[0]) == (-3.0, 2.0)
+    assert (limits.u_lower[0], limits.u_upper[0]) == (-20.0, 10.0)
+    assert limits.ddq_max[0] == 4.0
+    assert limits.notes == []
+    assert (body.q_lower[0], body.q_upper[0]) == (-math.inf, math.inf)
+    # What a configuration gives takes their place.
+    own = find_joint_limits(body, {'shoulder': JointLimitParameters(max_position=2.0)})
+    assert own.q_upper[0] == 2.0
+
+
+def test_implausible_limits_of_command_interfaces_are_left_out() -> None:
+    """They are said, and the model's stay."""
+    given = [interface('position', '1', '-1'), interface('effort', '5', '10')]
+    limits = find_joint_limits(Body(parse_urdf(LIMITED.format(''.join(given)), 'arm')), {})
+    assert limits.u_upper[0] == 20.0
+    assert sum('ros2_control tag' in note for note in limits.notes) == 2
