@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 
 import numpy as np
+import pytest
 
+from cnoid_control import Simulation
 from cnoid_control.plugin.registry import find_controller
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
@@ -52,3 +54,15 @@ def test_twenty_swaps_between_standing_and_walking() -> None:
     assert loop.limiter.report() == {}
     assert not monitor.fell
     assert np.degrees(monitor.max_tilt) < 5.0
+
+
+@pytest.mark.parametrize('name', ['trajectory', 'motion_queue'])
+def test_sr1_stands_on_where_nobody_has_tuned_the_next_controller(name: str) -> None:
+    """Controllers that hold joints by PID have gains that suit the robot, not one for all."""
+    with Simulation('sr1_pd', changes={'rate': RATE}, record=False) as simulation:
+        simulation.run(0.5)
+        simulation.swap(name)
+        summary = simulation.run(3.0)
+        assert not summary['fell']
+        assert simulation.config.controller_name == name
+        assert simulation.robot.root_link.p[2] == pytest.approx(0.708, abs=0.005)

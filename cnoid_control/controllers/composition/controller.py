@@ -105,7 +105,7 @@ class CompositionController(SimpleController):
             CompositionError: a part cannot follow its options.
         """
         refuse_unused(old, new)
-        gains = new.gains(self._drive.size)
+        gains = self._drive.find_gains(new)
         before, after = self.part_options(old), self.part_options(new)
         refuse_other_names(self.parts_key, before, after)
         parts = self.composition.children()

@@ -8,11 +8,13 @@ from enum import IntEnum
 import numpy as np
 
 from cnoid_control.body import StateFlag
+from cnoid_control.body.gains import JointGains, joint_gains
 from cnoid_control.controllers.drive.laws import (
     GAINS,
     DriveError,
     DriveParameters,
     Pid,
+    spread,
 )
 from cnoid_control.exceptions import choices
 from cnoid_control.plugin import ControllerIO
@@ -79,7 +81,8 @@ class JointDrive:
             io.enable_output(link, CHANNEL_OF[self._kind])
             io.enable_input(link, StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY)
         size = len(links)
-        self.gains = parameters.gains(size)
+        self._automatic: JointGains | None = None
+        self.gains = self.find_gains(parameters)
         self.modes = np.full(size, _PID)
         self.dq = np.zeros(size)
         self.u = np.zeros(size)
@@ -94,6 +97,29 @@ class JointDrive:
             lambda limited: io.count_limited('effort', self.joints[limited]),
         )
         self.write(0.0)
+
+    def find_gains(self, parameters: DriveParameters) -> np.ndarray:
+        """The gains kp, ki and kd that options ask for, shape (3, n).
+
+        Raises:
+            ParameterError: a list has not one value per joint.
+        """
+        size, given = self.size, parameters
+        ki = spread('ki', given.ki, size)
+        if given.kp != [] and given.kd != []:
+            return np.array([spread('kp', given.kp, size), ki, spread('kd', given.kd, size)])
+        body, joints = self._io.body, self.joints
+        if self._automatic is None:
+            body.calc_forward_kinematics()
+            self._automatic = joint_gains(body, self._io.time_step)
+        auto = self._automatic
+        all_kp = auto.kp.copy()
+        if given.kp != []:
+            all_kp[joints] = spread('kp', given.kp, size)
+        # Damping belongs to the stiffness that is in force; the model's own to the model's own.
+        all_kd = np.where(all_kp == auto.kp, auto.kd, auto.damping_of(all_kp))
+        kd = all_kd[joints] if given.kd == [] else spread('kd', given.kd, size)
+        return np.array([all_kp[joints], ki, kd])
 
     @property
     def size(self) -> int:

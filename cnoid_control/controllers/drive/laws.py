@@ -34,8 +34,9 @@ class DriveParameters:
         read_only=True,
     )
     kp: float | list[float] = parameter(
-        1000.0,
-        'position gain, for all joints or one per joint',
+        [],
+        "position gain, for all joints or one per joint; where empty, the model's own, else by "
+        'the inertia and the effort limit of each joint',
         unit='N m/rad or N/m',
         minimum=0.0,
     )
@@ -43,17 +44,12 @@ class DriveParameters:
         0.0, 'integral gain', unit='N m/(rad s) or N/(m s)', minimum=0.0
     )
     kd: float | list[float] = parameter(
-        50.0, 'velocity gain', unit='N m s/rad or N s/m', minimum=0.0
+        [],
+        "velocity gain; where empty, the model's own, else what damps kp critically, as far as "
+        'that is stable',
+        unit='N m s/rad or N s/m',
+        minimum=0.0,
     )
-
-    def gains(self, size: int) -> np.ndarray:
-        """The gains kp, ki and kd of each joint, shape (3, size).
-
-        Raises:
-            ParameterError: a list has not one value per joint.
-        """
-        rows = [spread(name, getattr(self, name), size) for name in GAINS]
-        return np.array(rows)
 
 
 def refuse_unused(old: DriveParameters, new: DriveParameters, *others: str) -> None:

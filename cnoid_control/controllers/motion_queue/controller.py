@@ -115,7 +115,7 @@ class MotionQueueController(SimpleController):
     def update_parameters(self, old: QueueParameters, new: QueueParameters) -> None:
         """Use new gains, limits and feed rate; refused where the queue cannot keep them."""
         refuse_unused(old, new, 'feedforward')
-        gains = new.gains(self.drive.size)
+        gains = self.drive.find_gains(new)
         limits = self._limits(new)
         with self.queue.all_or_nothing():
             self.queue.set_limits(limits)

@@ -185,7 +185,7 @@ class TrajectoryController(SimpleController):
     def update_parameters(self, old: TrajectoryParameters, new: TrajectoryParameters) -> None:
         """Use new gains, tolerances and limits; a goal under way keeps its tolerances."""
         refuse_unused(old, new, 'feedforward')
-        gains = new.gains(self.drive.size)
+        gains = self.drive.find_gains(new)
         tolerances = self._tolerances(new)
         self.parameters = new
         self.drive.gains[:] = gains

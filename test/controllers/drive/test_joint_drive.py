@@ -11,6 +11,7 @@ from controllers.arm import make_arm
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.description import BodyDescription, LinkDescription, Mimic
+from cnoid_control.body.gains import joint_gains
 from cnoid_control.body.kinematics import calc_inverse_dynamics
 from cnoid_control.controllers.drive import DriveMode, DriveParameters, JointDrive
 from cnoid_control.controllers.drive.laws import Feedforward, InverseDynamics, Pid
@@ -139,3 +140,23 @@ def test_a_joint_bears_what_mimics_it() -> None:
     calc_inverse_dynamics(body.root_link)
     assert effort == pytest.approx(body.u)
     assert abs(effort[0]) > 5.0
+
+
+def test_gains_that_nobody_gave_are_those_of_the_robot() -> None:
+    """As `pd` has them, for the joints that are driven; each kind of gain by itself."""
+    body = make_arm()
+    body.calc_forward_kinematics()
+    auto = joint_gains(body, DT)
+    drive, door = make_drive(body)
+    np.testing.assert_allclose(drive.gains, [auto.kp, np.zeros(body.num_joints), auto.kd])
+    some = [joint.joint_name for joint in body.joints][1::-1]
+    drive, _ = make_drive(make_arm(), joints=some)
+    np.testing.assert_allclose(drive.gains[0], auto.kp[drive.joints])
+    # Damping belongs to the stiffness that is in force.
+    half = (0.5 * auto.kp).tolist()
+    drive, _ = make_drive(make_arm(), kp=half)
+    np.testing.assert_allclose(drive.gains[2], auto.damping_of(0.5 * auto.kp))
+    drive, _ = make_drive(make_arm(), kd=3.0)
+    np.testing.assert_allclose(drive.gains[0], auto.kp)
+    np.testing.assert_allclose(drive.gains[2], 3.0)
+    np.testing.assert_allclose(drive.find_gains(DriveParameters()), make_drive()[0].gains)
