@@ -54,6 +54,7 @@ class TopicReader(abc.ABC):
         stamp: stamp of the last good message [ns].
         problem: what was wrong with the last message; empty when it was good.
         has_own_rate: whether it does not send a message for every joint state.
+        missed: joint states without a message, in lock-step; it falls again where all have one.
     """
 
     has_own_rate = False
@@ -83,6 +84,7 @@ class TopicReader(abc.ABC):
         self.topic = node.resolve_topic_name(topic)
         self.stamp = 0
         self.problem = 'has not sent anything yet'
+        self.missed = 0.0
         self._decode = decode
         self._inbox: RawSubscription = open_subscription(
             node,

@@ -63,6 +63,9 @@ COMPLETE_TIMEOUT = 2.0
 SPIN_TIME = 150e-6
 # How long a device's message of the same stamp is waited for in lock-step [s].
 SAME_STAMP_TIMEOUT = 0.5
+# States without such a message from which on it counts as slower than the states, how many of
+# them a state with one makes up for, and how long a slow one is waited for [s].
+MISSED_STAMPS, FORGOTTEN_STAMPS, SLOW_TIMEOUT = 3.0, 0.1, 0.05
 # Longest wait in one piece [s].
 WAIT_SLICE = 0.1
 
@@ -615,8 +618,24 @@ class Ros2ControlHardware(Hardware):
         for reader in self.readers:
             if reader.has_own_rate:
                 reader.poll()
-            elif not reader.wait_for(self.stamp, SAME_STAMP_TIMEOUT):
-                self._warn(f'{reader.topic}: no message for the stamp of the joint states')
+                continue
+            is_slow = reader.missed >= MISSED_STAMPS
+            if reader.wait_for(self.stamp, SLOW_TIMEOUT if is_slow else SAME_STAMP_TIMEOUT):
+                reader.missed = max(0.0, reader.missed - FORGOTTEN_STAMPS)
+                continue
+            reader.missed = min(reader.missed + 1.0, 2.0 * MISSED_STAMPS)
+            self._warn(f'{reader.topic}: no message for the stamp of the joint states')
+            if reader.missed >= MISSED_STAMPS and self.parameters.rate_check != 'ignore':
+                self._report_slow(reader.topic)
+
+    def _report_slow(self, topic: str) -> None:
+        if self.watchdog is not None:
+            self.watchdog.trip(
+                'device_rate',
+                self.watchdog.parameters.rate_action,
+                f'{topic!r} has no message for every joint state, which lock-step needs: let it '
+                'come at their rate (that of ~/root of cnoid_control_mujoco is root_rate)',
+            )
 
     def device_received(self, name: str) -> None:
         """Take note that a device has got a usable message."""

@@ -147,7 +147,7 @@ def test_gains_that_nobody_gave_are_those_of_the_robot() -> None:
     body = make_arm()
     body.calc_forward_kinematics()
     auto = joint_gains(body, DT)
-    drive, door = make_drive(body)
+    drive, _ = make_drive(body)
     np.testing.assert_allclose(drive.gains, [auto.kp, np.zeros(body.num_joints), auto.kd])
     some = [joint.joint_name for joint in body.joints][1::-1]
     drive, _ = make_drive(make_arm(), joints=some)

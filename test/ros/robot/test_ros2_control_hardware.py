@@ -35,7 +35,9 @@ from cnoid_control.ros.exceptions import (
     UnusableController,
     WrongTopicType,
 )
+from cnoid_control.ros.robot import hardware as robot_hardware
 from cnoid_control.ros.robot.joint_states import publishing_nodes
+from cnoid_control.runtime.safety.watchdog import Watchdog, WatchdogParameters
 
 POSITION, VELOCITY = StateFlag.JOINT_DISPLACEMENT, StateFlag.JOINT_VELOCITY
 
@@ -269,6 +271,45 @@ def test_a_device_topic_of_another_type_is_refused(rig):
     match = 'carries std_msgs/msg/String; choose from: geometry_msgs/msg/WrenchStamped'
     with pytest.raises(WrongTopicType, match=match):
         rig.open(hardware, request)
+
+
+@pytest.mark.parametrize(('every', 'trips'), [(1, 0), (2, 1), (5, 1)])
+def test_in_lock_step_odometry_comes_with_every_state(rig, monkeypatch, every, trips):
+    """One that is slower stops the robot, by its name; it would be waited for in every tick."""
+    monkeypatch.setattr(robot_hardware, 'SAME_STAMP_TIMEOUT', 0.2 if every == 1 else 0.02)
+    rig.listen(Float64MultiArray, 'effort_controller/commands')
+    body = rig.body(root=JointType.FREE)
+    hardware = rig.hardware(body, lock_step=True, odometry='odom')
+    publisher = rig.robot.create_publisher(Odometry, 'odom', QOS)
+
+    def odometry():
+        message = Odometry()
+        message.header.stamp.sec = int(rig.stamp)
+        message.header.stamp.nanosec = round((rig.stamp - int(rig.stamp)) * 1e9)
+        message.pose.pose.orientation.w = 1.0
+        publisher.publish(message)
+
+    rig.repeat(lambda: (rig.publish(), odometry()))
+    hardware.connect()
+    request = effort_request(hardware.body)
+    root = hardware.body.root_link.name
+    request.inputs[root] = StateFlag.LINK_POSITION | StateFlag.LINK_TWIST
+    hardware.open(request)
+    rig.silence()
+    time.sleep(0.05)
+    hardware.read()
+    told = []
+    hardware.watchdog = Watchdog(WatchdogParameters(), told.append)
+    for tick in range(12):
+        rig.publish()
+        if tick % every == 0:
+            odometry()
+        assert hardware.read()
+    found = [trip for trip in told if trip.watch == 'device_rate']
+    assert len(found) == trips
+    if trips:
+        assert found[0].action == 'safe'
+        assert "'/odom' has no message for every joint state" in found[0].message
 
 
 def test_in_lock_step_devices_have_the_stamp_of_the_state(rig):
