@@ -58,6 +58,9 @@ class StateWatch(Protocol):
     def rate_found(self, problem: str) -> None:
         """Say what is wrong with the rate of the joint states; nothing where it is empty."""
 
+    def slow_device_found(self, problem: str) -> None:
+        """Say that a device is slower than the joint states that wait for it."""
+
     def publishers_found(self, topic: str, count: int) -> None:
         """Say how many nodes publish the joint states."""
 

@@ -83,9 +83,9 @@ def add_system(robot: Element, description: BodyDescription) -> Element:
         limits = link.command_limit.intervals if link.command_limit is not None else {}
         for name in ('velocity',) if track else COMMANDS:
             interface = sub(joint, 'command_interface', name=name)
-            for key, value in zip(('min', 'max'), limits.get(name, ()), strict=False):
-                if math.isfinite(value):
-                    sub(interface, 'param', name=key).text = repr(value)
+            for key, bound in zip(('min', 'max'), limits.get(name, ()), strict=False):
+                if math.isfinite(bound):
+                    sub(interface, 'param', name=key).text = repr(bound)
         for name in ('position', 'velocity', 'effort'):
             state = sub(joint, 'state_interface', name=name)
             if name == 'position' and link.q_initial:

@@ -630,9 +630,7 @@ class Ros2ControlHardware(Hardware):
 
     def _report_slow(self, topic: str) -> None:
         if self.watchdog is not None:
-            self.watchdog.trip(
-                'device_rate',
-                self.watchdog.parameters.rate_action,
+            self.watchdog.slow_device_found(
                 f'{topic!r} has no message for every joint state, which lock-step needs: let it '
                 'come at their rate (that of ~/root of cnoid_control_mujoco is root_rate)',
             )

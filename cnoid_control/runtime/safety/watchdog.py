@@ -368,6 +368,10 @@ class Watchdog:
         else:
             self._bad.discard('rate')
 
+    def slow_device_found(self, problem: str) -> None:
+        """Say that a device is slower than the joint states that wait for it."""
+        self.trip('device_rate', self.parameters.rate_action, problem)
+
     def command_controller_lost(self, name: str) -> None:
         """Say that the controller that passes the commands on was deactivated by someone."""
         self.trip(
