@@ -402,8 +402,16 @@ class Bringup:
             parameters=[*parameters, self.sim_time],
             arguments=arguments or [],
             remappings=self._remappings(),
+            ros_arguments=self._enclave(executable),
             output='screen',
         )
+
+    def _enclave(self, executable: str) -> list[str]:
+        """Enclave of a program, by its name in the namespace, where SROS2 is in use."""
+        if os.environ.get('ROS_SECURITY_ENABLE') != 'true':
+            return []
+        namespace = self.namespace.strip('/')
+        return ['--enclave', '/'.join(['', *filter(None, [namespace]), executable])]
 
     def _remappings(self) -> list[tuple[str, str]]:
         """The clock of a simulation in a namespace is in that: another robot's would differ."""

@@ -617,3 +617,17 @@ def test_the_clock_of_a_simulation_is_in_its_namespace(root, namespace, clock):
             for old, new in node._Node__remappings
         }
         assert rules.get('/clock') == clock
+
+
+@pytest.mark.parametrize(('namespace', 'prefix'), [('', ''), ('left', '/left'), ('/a/b/', '/a/b')])
+def test_every_program_has_its_enclave_where_security_is_on(root, monkeypatch, namespace, prefix):
+    """By its own name in the namespace; elsewhere none is named."""
+    nodes, context = started(root, namespace=namespace)
+    for node in nodes.values():
+        assert '--enclave' not in words_of(node, context)
+    monkeypatch.setenv('ROS_SECURITY_ENABLE', 'true')
+    nodes, context = started(root, namespace=namespace)
+    assert set(nodes) >= {'cnoid_control/cnoid_control', 'cnoid_control/cnoid_control_mujoco'}
+    for name, node in nodes.items():
+        words = words_of(node, context)
+        assert words[words.index('--enclave') + 1] == f'{prefix}/{name.partition("/")[2]}'

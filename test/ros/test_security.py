@@ -20,6 +20,8 @@ TELEOP = 'cnoid_control_teleop'
 ON_OCCASION = {
     ('cnoid_control', 'topics subscribe', '/clock'),
     ('cnoid_control_heartbeat', 'topics subscribe', '/clock'),
+    # It is told to go by simulated time, which is its own.
+    ('cnoid_control_mujoco', 'topics subscribe', '/clock'),
     ('cnoid_control', 'topics publish', '/position_controller/commands'),
     ('cnoid_control', 'topics publish', '/velocity_controller/commands'),
     ('cnoid_control', 'topics publish', '/cnoid_control/controller_state'),
