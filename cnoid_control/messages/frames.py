@@ -18,8 +18,10 @@ THINGS = 'things'
 
 def frame_of(device: Device) -> str:
     """Frame that a device's values are given in: its link where it sits at the link's origin."""
-    assert device.link is not None
-    return device.link.name if np.array_equal(device.T_local, np.eye(4)) else device.name
+    link = device.link
+    if link is None or not np.array_equal(device.T_local, np.eye(4)):
+        return device.name
+    return link.name
 
 
 class Frame(NamedTuple):
