@@ -14,16 +14,40 @@ from cnoid_control.body import Body, Link
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.viewer.frame import Frame
-from cnoid_control.viewer.layers import LAYERS, Layer, Stage, Trails
+from cnoid_control.viewer.ghosts import Estimate, Reference
+from cnoid_control.viewer.layer import Layer, Stage
+from cnoid_control.viewer.layers import (
+    Balance,
+    Contacts,
+    ForceSensors,
+    JointLimits,
+    Targets,
+    Trails,
+)
 from cnoid_control.viewer.robot_nodes import RobotNodes, wxyz
+from cnoid_control.viewer.sights import Sights
 from cnoid_control.viewer.surfaces import surfaces, to_glb
 from cnoid_control.viewer.world import Surroundings, Thing, surroundings
 
 # From where the robot is seen at first, in sizes of it, and the opening angle [rad].
 VIEWPOINT = np.array([1.25, -0.95, 0.45])
 FIELD_OF_VIEW = np.radians(45.0)
+# Share of the robot's size that it moves until the first view of it is another one.
+AIM_SHARE = 0.2
 GROUND_SIZE = 400.0
 NO_LINK = '(choose a link)'
+
+LAYERS: tuple[type[Layer], ...] = (
+    Contacts,
+    ForceSensors,
+    Balance,
+    Reference,
+    Targets,
+    Estimate,
+    JointLimits,
+    Sights,
+    Trails,
+)
 
 # Told who has clicked, the link, the point in its axes [m] and the line of sight in the world.
 Clicked = Callable[[Any, str, np.ndarray, np.ndarray], None]
@@ -71,6 +95,10 @@ class Scene:
         stage = Stage(server.scene, body, self.size)
         made = [layer(stage) for layer in LAYERS]
         self.layers: dict[str, Layer] = {layer.label: layer for layer in made}
+        self._middle = self.robot.bounds.mean(axis=0) - body.root_link.p
+        self._aimed = np.full(3, np.inf)
+        camera = server.initial_camera
+        camera.fov = FIELD_OF_VIEW
         self._aim()
 
     # --- what does not change -----------------------------------------------------------------
@@ -119,13 +147,15 @@ class Scene:
             self.things[thing.name] = node
 
     def _aim(self) -> None:
-        """Have the page begin with the whole robot in sight."""
-        middle = self.robot.bounds.mean(axis=0)
+        """Have who opens the page now, or resets the view, see the whole robot."""
+        place = self.body.root_link.p
+        if np.linalg.norm(place - self._aimed) < AIM_SHARE * self.size:
+            return
+        self._aimed = place.copy()
         distance = 0.75 * self.size / np.tan(FIELD_OF_VIEW / 2.0)
         camera = self._server.initial_camera
-        camera.fov = FIELD_OF_VIEW
-        camera.look_at = middle
-        camera.position = middle + distance * VIEWPOINT / np.linalg.norm(VIEWPOINT)
+        camera.look_at = place + self._middle
+        camera.position = camera.look_at + distance * VIEWPOINT / np.linalg.norm(VIEWPOINT)
 
     # --- every frame --------------------------------------------------------------------------
 
@@ -142,6 +172,7 @@ class Scene:
             for layer in self.layers.values():
                 layer.show(frame)
             self._follow()
+            self._aim()
             self._frame = frame
 
     def _take(self, frame: Frame) -> None:
@@ -192,6 +223,9 @@ class Scene:
         for layer in self.layers.values():
             self._add_switch(gui, layer)
         self._add_trail_choice(gui)
+        sights = self.layers[Sights.label]
+        assert isinstance(sights, Sights)
+        sights.add_pictures(gui)
         if self.missing:
             text = '\n'.join(f'- {sentence}' for sentence in self.missing)
             gui.add_markdown(f'**Not shown**\n{text}')

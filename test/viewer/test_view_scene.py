@@ -12,10 +12,11 @@ import pinocchio as pin
 import pytest
 import viser
 
+from cnoid_control.body.devices import Camera
+from cnoid_control.hardware.mujoco.picture_view import View
 from cnoid_control.simulation import Simulation, load_robot
 from cnoid_control.viewer.frame import Frame
-from cnoid_control.viewer.layers import LAYERS
-from cnoid_control.viewer.scene import Scene
+from cnoid_control.viewer.scene import LAYERS, Scene
 from cnoid_control.viewer.surfaces import merged, surfaces
 
 
@@ -270,3 +271,49 @@ def test_a_click_tells_the_link_and_the_point(server):
     assert point[0] == pytest.approx(vertices[:, 0].max(), abs=1e-6)
     np.testing.assert_allclose(point[1:], 0.0, atol=1e-9)
     np.testing.assert_array_equal(scene.robot.hit(link, start * 0.0 + 9.0, direction), np.zeros(3))
+
+
+def moved(root, x, y):
+    """Pose of a root that is somewhere else."""
+    pose = root.copy()
+    pose[:2] += [x, y]
+    return pose
+
+
+def test_who_comes_later_sees_the_robot_where_it_is_then(server):
+    """The first view moves with the robot, and is not sent again for every small step."""
+    body = load_robot('sr1')
+    scene = Scene(server, body)
+    camera = server.initial_camera
+    first, offset = camera.look_at.copy(), camera.position - camera.look_at
+    root = body.root_q.copy()
+    scene.show(Frame(q=body.q.copy(), root=moved(root, 0.01, 0.0)))
+    np.testing.assert_array_equal(camera.look_at, first)
+    scene.show(Frame(q=body.q.copy(), root=moved(root, 5.0, 1.0)))
+    np.testing.assert_allclose(camera.look_at - first, [5.0, 1.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(camera.position - camera.look_at, offset, atol=1e-9)
+    corners = scene.robot.bounds + np.array([5.0, 1.0, 0.0])
+    seen = View(tuple(camera.position), tuple(camera.look_at), camera.fov, (600, 800))
+    pixels = seen.project(corners)
+    assert (pixels > 0.0).all()
+    assert (pixels < [800.0, 600.0]).all()
+
+
+def test_pictures_of_cameras_are_in_the_panel_and_before_the_camera(server):
+    """The frustum looks along the camera's axis; the panel has the picture, small enough."""
+    body = load_robot('lantern')
+    scene = Scene(server, body)
+    scene.add_controls()
+    camera = body.find_device(Camera, 'Camera')
+    image = np.full((480, 1280, 3), 128, dtype=np.uint8)
+    scene.show(Frame(devices={'Camera': {'image': image}}))
+    frustum = server.scene.get_handle_by_name('/cameras/Camera')
+    link = camera.link
+    np.testing.assert_allclose(frustum.position, link.p + link.R @ camera.p_local, atol=1e-9)
+    # A camera of viser looks along Z, one of OpenGL against it.
+    np.testing.assert_allclose(
+        rotation(frustum)[:, 2], -(link.R @ camera.R_optical)[:, 2], atol=1e-9
+    )
+    sights = scene.layers['cameras and lidar']
+    assert sights.pictures['Camera'].image.shape == (160, 427, 3)
+    scene.show(Frame(devices={'Camera': {'image': np.zeros((0, 0, 3), dtype=np.uint8)}}))
