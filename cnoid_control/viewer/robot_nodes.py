@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.body import Body, Link
-from cnoid_control.body.description import JointType
+from cnoid_control.body.description import Cylinder, JointType, Shape, Sphere
 from cnoid_control.viewer.surfaces import merged, surfaces, to_glb
 
 logger = logging.getLogger(__name__)
@@ -39,6 +39,41 @@ def wxyz(rotation: np.ndarray) -> np.ndarray:
 def box_corners(bounds: np.ndarray) -> np.ndarray:
     """Corners of a box given by its lowest and highest one, shape (8, 3)."""
     return np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
+
+
+def shown_shapes(body: Body) -> list[list[Shape]]:
+    """Shapes that stand for a robot, by link index.
+
+    Those that are seen; where there are none at all, those that collide; else a skeleton.
+    """
+    for kind in ('visual', 'collision'):
+        shapes = [
+            [
+                shape
+                for shape in link.description.shapes
+                if getattr(shape, kind) and shape.color[3] > 0.0
+            ]
+            for link in body.links
+        ]
+        if any(shapes):
+            return shapes
+    return skeleton(body)
+
+
+def skeleton(body: Body) -> list[list[Shape]]:
+    """Balls at the origins of the links, and bars between them, by link index."""
+    places = np.array([link.p for link in body.links])
+    radius = max(0.01 * float(np.ptp(places, axis=0).max()), 0.005)
+    shapes = [[Shape(Sphere(2.0 * radius))] for _ in body.links]
+    for link in body.links:
+        for child in link.children:
+            offset = link.R.T @ (child.p - link.p)
+            length = float(np.linalg.norm(offset))
+            if length > radius:
+                turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), offset)
+                bar = Shape(Cylinder(radius, length), offset / 2.0, turn.matrix())
+                shapes[link.index].append(bar)
+    return shapes
 
 
 class RobotNodes:
@@ -79,8 +114,9 @@ class RobotNodes:
         self._nodes: list[Any] = []
         self._surfaces: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         parts: dict[int, list[Any]] = {}
+        shapes = shown_shapes(body)
         for link in body.links:
-            meshes = self._meshes(link)
+            meshes = self._meshes(link, shapes[link.index])
             if meshes:
                 parts.setdefault(carrier(link).index, []).extend(meshes)
         corners = [np.array([link.p for link in body.links])]
@@ -112,15 +148,13 @@ class RobotNodes:
         self.bounds = np.array([placed.min(axis=0), placed.max(axis=0)])
         self.move(body)
 
-    def _meshes(self, link: Link) -> list[Any]:
+    def _meshes(self, link: Link, shapes: list[Shape]) -> list[Any]:
         found: list[Any] = []
         base = carrier(link)
         rotation, translation = relative_pose(link, base)
         frame = np.eye(4)
         frame[:3, :3], frame[:3, 3] = rotation, translation
-        for shape in link.description.shapes:
-            if not shape.visual or shape.color[3] <= 0.0:
-                continue
+        for shape in shapes:
             try:
                 meshes = surfaces(shape)
             except (OSError, ValueError) as error:

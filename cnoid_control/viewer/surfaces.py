@@ -139,18 +139,17 @@ def _solid_mesh(solid: object) -> trimesh.Trimesh:
     create = trimesh.creation
     if isinstance(solid, Box):
         return create.box(solid.size)
-    if isinstance(solid, Sphere):
-        return create.uv_sphere(solid.radius, count=SPHERE_RINGS)
-    if isinstance(solid, Ellipsoid):
-        mesh = create.uv_sphere(1.0, count=SPHERE_RINGS)
-        mesh.apply_scale(solid.radii)
-        return mesh
+    # Made in their unit sizes: what is tiny would lose its faces as degenerate ones.
+    if isinstance(solid, (Sphere, Ellipsoid)):
+        radii = (solid.radius,) * 3 if isinstance(solid, Sphere) else solid.radii
+        return create.uv_sphere(1.0, count=SPHERE_RINGS).apply_scale(radii)
     if isinstance(solid, Cylinder):
-        return create.cylinder(solid.radius, solid.length, sections=CIRCLE_CORNERS)
+        size = (solid.radius, solid.radius, solid.length)
+        return create.cylinder(1.0, 1.0, sections=CIRCLE_CORNERS).apply_scale(size)
     if isinstance(solid, Capsule):
-        mesh = create.capsule(solid.length, solid.radius, count=SPHERE_RINGS)
+        mesh = create.capsule(solid.length / solid.radius, 1.0, count=SPHERE_RINGS)
         mesh.apply_translation([0.0, 0.0, -mesh.bounds.mean(axis=0)[2]])
-        return mesh
+        return mesh.apply_scale(solid.radius)
     if isinstance(solid, Cone):
         solid = cone_mesh(solid)
     if isinstance(solid, Mesh):

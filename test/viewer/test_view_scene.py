@@ -317,3 +317,22 @@ def test_pictures_of_cameras_are_in_the_panel_and_before_the_camera(server):
     sights = scene.layers['cameras and lidar']
     assert sights.pictures['Camera'].image.shape == (160, 427, 3)
     scene.show(Frame(devices={'Camera': {'image': np.zeros((0, 0, 3), dtype=np.uint8)}}))
+
+
+JOINTED = """<robot name="bare"><link name="base"/><link name="tip">{}</link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="tip"/>
+  <origin xyz="0.3 0 0.4"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/>
+  </joint></robot>"""
+COLLIDING = '<collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision>'
+
+
+@pytest.mark.parametrize(
+    ('inside', 'highest'), [(COLLIDING, 0.5), ('', 0.4)], ids=['collides', 'skeleton']
+)
+def test_a_robot_without_visible_shapes_is_seen_all_the_same(server, tmp_path, inside, highest):
+    """By what collides, or by its joints."""
+    model = tmp_path / 'bare.urdf'
+    model.write_text(JOINTED.format(inside))
+    scene = Scene(server, load_robot(model))
+    assert scene.robot.node(scene.body.link('tip')) is not None
+    assert scene.robot.bounds[1, 2] == pytest.approx(highest, abs=0.011)
