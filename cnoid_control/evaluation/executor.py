@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -21,6 +22,8 @@ from cnoid_control.exceptions import CnoidControlError, describe
 Do = Callable[[Any], Any]
 Work = Callable[[], Do]
 
+# What the script of a process is called in a pickle.
+MAIN = b'__main__'
 # A task whose workers have died this often is not repeated.
 ATTEMPTS = 3
 # Threads of linear algebra would take the cores from each other's processes.
@@ -134,6 +137,24 @@ def _quiet_start() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@contextmanager
+def _main_left_out(pickled: bytes) -> Iterator[None]:
+    """Have processes start without the script of this one, unless the work is defined in it.
+
+    They would import it, and where it has no `if __name__ == '__main__':` do all of it again.
+    """
+    main = sys.modules['__main__']
+    if MAIN in pickled:
+        yield
+        return
+    spec, file = getattr(main, '__spec__', None), getattr(main, '__file__', None)
+    main.__spec__, main.__file__ = None, None
+    try:
+        yield
+    finally:
+        main.__spec__, main.__file__ = spec, file
+
+
 def _serve(pipe: Connection, pickled: bytes, folder: str, environment: dict[str, str]) -> None:
     """What a worker does until its pipe is closed, as it is when the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -177,7 +198,7 @@ class _Worker:
             name='cnoid_control',
             daemon=True,
         )
-        with _quiet_start():
+        with _quiet_start(), _main_left_out(pickled):
             self._process.start()
         theirs.close()
         self.is_ready = False
@@ -293,8 +314,14 @@ class LocalExecutor:
             if not worker.is_ready:
                 self._stillborn += 1
                 if self._stillborn == ATTEMPTS:
+                    hint = ''
+                    if MAIN in self._pickled:
+                        hint = (
+                            '; they import the script in which the work is defined: what starts '
+                            "them belongs under `if __name__ == '__main__':`"
+                        )
                     raise CnoidControlError(
-                        f'{ATTEMPTS} workers have died before they began; the last one {how}'
+                        f'{ATTEMPTS} workers have died before they began; the last one {how}{hint}'
                     ) from None
                 again.append(worker.entry)
                 return None

@@ -321,6 +321,8 @@ def load_runs(
     length = config.parameters.duration if duration is None else duration
     if not 0.0 < length < math.inf:
         raise CnoidControlError(f'duration is {length!r}; a finite time above 0 s was expected')
+    if not isinstance(randomize or {}, Mapping):
+        raise CnoidControlError(f'randomize is {randomize!r}; a map or a file was expected')
     section = {**config.parameters.randomize, **(randomize or {})}
     values = {key: value for key, value in config.values.items() if key != SECTION}
     config = parse_config(values, config.name, config.folder)

@@ -180,3 +180,47 @@ def assert_gone(pid):
             return
         time.sleep(0.05)
     raise AssertionError(f'process {pid} is still there')
+
+
+SCRIPT = """
+from cnoid_control.evaluation.executor import make_executor
+from support_work import Adding
+
+print('begun')
+with make_executor({work}, 2) as executor:
+    print(sorted(outcome.result for outcome in executor.run([1, 2, 3])))
+"""
+WORK = """
+class Adding:
+    def __call__(self):
+        return lambda task: task + 10
+"""
+
+
+def test_a_script_without_a_guard(tmp_path):
+    """Workers do not do the script again, unless the work is defined in it: that is said."""
+    (tmp_path / 'support_work.py').write_text(WORK)
+    (tmp_path / 'plain.py').write_text(SCRIPT.format(work='Adding()'))
+    found = subprocess.run(
+        [sys.executable, 'plain.py'],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert found.stdout == 'begun\n[11, 12, 13]\n'
+    own = SCRIPT.format(work='Mine()').replace("print('begun')", 'class Mine(Adding): pass')
+    (tmp_path / 'own.py').write_text(own)
+    found = subprocess.run(
+        [sys.executable, 'own.py'],
+        cwd=tmp_path,
+        env={**os.environ, 'PYTHONPATH': str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert found.returncode == 1
+    assert "belongs under `if __name__ == '__main__':`" in found.stderr
