@@ -28,7 +28,7 @@ from cnoid_control.evaluation.distributions import (
     parse_distribution,
 )
 from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.hardware.mujoco.parameters import PushParameters
+from cnoid_control.hardware.mujoco.parameters import PushParameters, TerrainParameters
 from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.config import (
     NODE_KEYS,
@@ -48,7 +48,7 @@ SECTION = 'randomize'
 XYZ, RPY = ('x', 'y', 'z'), ('roll', 'pitch', 'yaw')
 LINKS, JOINTS, SENSORS = 'links', 'joints', 'sensors'
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
-PUSH = 'push'
+PUSH, TERRAIN = 'push', 'terrain'
 PUSH_KEYS = (*(item.name for item in fields(PushParameters)), 'heading')
 
 
@@ -155,7 +155,6 @@ class Randomization:
 
     Attributes:
         variables: everything that is drawn, in the order of the section.
-        moved_centers: links whose centres of mass are drawn.
     """
 
     def __init__(
@@ -181,7 +180,6 @@ class Randomization:
         self._body = body
         self._mapping = mapping
         self.variables: list[Variable] = []
-        self.moved_centers: dict[str, None] = {}
         pushes: dict[str, dict[str, Distribution]] = {}
         for key, value in flatten(section):
             distribution = parse_distribution(f'{SECTION}.{key}', value)
@@ -191,6 +189,8 @@ class Randomization:
                 pushes.setdefault(name, {})[part] = distribution
             elif head in QUANTITIES:
                 self._add_quantity(head, rest, distribution)
+            elif head == TERRAIN:
+                self._add_terrain(rest, distribution)
             else:
                 self._add_key(key, distribution)
         for name, parts in pushes.items():
@@ -264,7 +264,7 @@ class Randomization:
         known = [item.name for item in fields(RunParameters) if item.name != SECTION]
         known += ['hardware', *config.options, config.controller_name]
         if head not in known:
-            listed = dict.fromkeys([*QUANTITIES, PUSH, *known])
+            listed = dict.fromkeys([*QUANTITIES, TERRAIN, PUSH, *known])
             raise ParameterError(f'{SECTION}.{key}', f'unknown; {choices(listed)}')
         mode = distribution.mode or SET
         present = _value_at(config.values, key) if mode != SET else None
@@ -291,10 +291,8 @@ class Randomization:
             raise ParameterError(
                 f'{key}.as', f'{mode!r} is not allowed; {choices(quantity.modes)}'
             )
-        if quantity.physics and self._mapping is None:
-            raise ParameterError(
-                key, f'needs hardware mujoco, and it is {self._config.hardware_type!r}'
-            )
+        if quantity.physics:
+            self._require_physics(key)
         if quantity.of == SENSORS:
             self._add_error(kind, rest, distribution)
             return
@@ -304,8 +302,6 @@ class Randomization:
             if last in elements:
                 rest, elements = head, (last,)
         for targets, label in self._targets(key, quantity, rest):
-            if kind == 'com':
-                self.moved_centers |= dict.fromkeys(targets)
             for element in elements or ('',):
                 part = distribution
                 if element:
@@ -457,14 +453,34 @@ class Randomization:
         name = '.'.join(word for word in (kind, sensor, part) if word)
         self.variables.append(Variable(name, distribution, put))
 
-    # --- pushes -------------------------------------------------------------------------------
+    # --- the ground ---------------------------------------------------------------------------
 
-    def _add_push(self, name: str, parts: Mapping[str, Distribution]) -> None:
-        key = f'{SECTION}.{PUSH}.{name}'
+    def _add_terrain(self, rest: str, distribution: Distribution) -> None:
+        key = f'{SECTION}.{TERRAIN}.{rest}'
+        known = [item.name for item in fields(TerrainParameters)]
+        if rest not in known:
+            raise ParameterError(key, f'unknown; {choices(known)}')
+        self._require_physics(key)
+
+        def put(changes: dict[str, Any], value: Any) -> None:
+            section = changes.setdefault('hardware', {}).setdefault('mujoco', {})
+            section.setdefault(TERRAIN, {})[rest] = value
+
+        if distribution.mode not in ('', SET):
+            raise ParameterError(f'{key}.as', f'{distribution.mode!r} is not allowed; {SET}')
+        self.variables.append(Variable(f'{TERRAIN}.{rest}', distribution, put))
+
+    def _require_physics(self, key: str) -> None:
         if self._mapping is None:
             raise ParameterError(
                 key, f'needs hardware mujoco, and it is {self._config.hardware_type!r}'
             )
+
+    # --- pushes -------------------------------------------------------------------------------
+
+    def _add_push(self, name: str, parts: Mapping[str, Distribution]) -> None:
+        key = f'{SECTION}.{PUSH}.{name}'
+        self._require_physics(key)
         heads = {part.partition('.')[0] for part in parts}
         for head in heads:
             if head not in PUSH_KEYS:

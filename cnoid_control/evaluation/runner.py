@@ -15,6 +15,7 @@ from typing import Any
 from cnoid_control.evaluation.randomization import SECTION, Randomization, run_seed
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.mujoco.parameters import NOT_COMPILED, MujocoParameters
+from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.config import RunConfig, override, parse_config
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.simulated_robot import RunSummary, load_source
@@ -95,12 +96,17 @@ class _Model:
 def model_key(config: RunConfig) -> tuple[Any, ...]:
     """What a compiled model depends on: configurations that share it share the model."""
     hardware = config.hardware_parameters
-    moved: frozenset[str] = frozenset()
     if isinstance(hardware, MujocoParameters):
-        moved = frozenset(hardware.deviations.com)
         plain = MujocoParameters()
-        hardware = replace(hardware, **{name: getattr(plain, name) for name in NOT_COMPILED})
-    return config.hardware_type, config.parameters.rate, config.parameters.robot, hardware, moved
+        same: dict[str, Any] = {name: getattr(plain, name) for name in NOT_COMPILED}
+        # Links whose centre of mass moves are compiled differently, wherever it moves to.
+        moved: dict[str, list[float]] = {name: [] for name in sorted(hardware.deviations.com)}
+        same['deviations'] = replace(plain.deviations, com=moved)
+        # A height field has room for all heights.
+        if hardware.terrain.is_uneven:
+            same['terrain'] = replace(hardware.terrain, roughness=0.5, slope=0.0, heading=0.0)
+        hardware = replace(hardware, **same)
+    return config.hardware_type, config.parameters.rate, config.parameters.robot, hardware
 
 
 class Runner:
@@ -114,6 +120,7 @@ class Runner:
         """
         self.runs = runs
         self._model = _Model(runs.config)
+        self._base = self._model.key
         self._messages = io.StringIO()
         self._changes: Mapping[str, Any] = {}
         self._count = 0
@@ -125,16 +132,19 @@ class Runner:
         config = self.runs.config
         if changes:
             config = parse_config(override(config.values, changes), config.name, config.folder)
-        if model_key(config)[:-1] != self._model.key[:-1]:
-            self._model = _Model(config)
+        base = model_key(config)
+        if base != self._base:
+            self._model, self._base = _Model(config), base
         self.randomization = self._randomization(config)
         self._changes = dict(changes)
-        # The compiled model is to expect the centres of mass that are drawn.
-        centers = {name: [0.0, 0.0, 0.0] for name in self.randomization.moved_centers}
-        if centers and frozenset(centers) != self._model.key[-1]:
-            drawn = {'hardware': {'mujoco': {'deviations': {'com': centers}}}}
-            values = override(config.values, drawn)
-            self._model = _Model(parse_config(values, config.name, config.folder))
+        try:
+            first = self.config(0, changes)
+        except ParameterError:
+            # Whoever asks for a run is told.
+            return
+        # What is drawn may need another model, the same for all runs: uneven ground, say.
+        if model_key(first) != self._model.key:
+            self._model = _Model(first)
             self.randomization = self._randomization(config)
 
     def _randomization(self, config: RunConfig) -> Randomization:

@@ -50,13 +50,21 @@ class RunMonitor:
         self._free = not body.is_fixed_root
         self._up = body.root_link.R[2].copy()
         self.start = body.root_link.p.copy()
-        self._height = float(self.start[2])
+        # On uneven ground a root is as high as it is above the ground below it.
+        self._terrain = getattr(loop.hardware, 'terrain', None)
+        self._height = float(self._heights(self.start[None])[0])
         self.max_joint_error = 0.0
         self.joint_error = 0.0
         self.max_tilt = 0.0
         self.tilt = 0.0
         self.fell = False
         loop.trace.listeners.append(self.observe)
+
+    def _heights(self, positions: np.ndarray) -> np.ndarray:
+        """Heights of positions above the ground [m], shape (n,)."""
+        if self._terrain is None:
+            return positions[:, 2]
+        return positions[:, 2] - self._terrain.height(positions[:, 0], positions[:, 1])
 
     def _commanded_joints(self) -> np.ndarray:
         # The actuation modes are known once the controllers have been initialized.
@@ -82,7 +90,8 @@ class RunMonitor:
         self.tilt = float(tilts[-1])
         self.max_tilt = float(np.maximum(self.max_tilt, tilts.max()))
         if self._free:
-            sunk = self._height > LOW_ROOT and root[:, 2].min() < FALLEN_HEIGHT * self._height
+            lowest = self._heights(root).min()
+            sunk = self._height > LOW_ROOT and lowest < FALLEN_HEIGHT * self._height
             self.fell = self.fell or bool(sunk) or not self.max_tilt <= FALLEN_TILT
 
 

@@ -27,7 +27,12 @@ from cnoid_control.body.description import (
 from cnoid_control.body.formats.mesh import Triangles, cone_mesh, read_mesh
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.exceptions import HardwareError, not_simulable
-from cnoid_control.hardware.mujoco.parameters import MujocoParameters, ObjectParameters
+from cnoid_control.hardware.mujoco.parameters import (
+    MujocoParameters,
+    ObjectParameters,
+    TerrainParameters,
+)
+from cnoid_control.hardware.mujoco.terrain import BASE, FIELD, FLOOR, half_range, nodes
 
 logger = logging.getLogger(__name__)
 
@@ -103,8 +108,8 @@ class GeometryBuilder:
             name='floor/material', texrepeat=[1.0, 1.0], texuniform=True
         )
         material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = 'floor/texture'
-        self._spec.worldbody.add_geom(
-            name='floor',
+        ground = self._spec.worldbody.add_geom(
+            name=FLOOR,
             type=mujoco.mjtGeom.mjGEOM_PLANE,
             size=[0.0, 0.0, 1.0],
             material='floor/material',
@@ -114,6 +119,20 @@ class GeometryBuilder:
             priority=FLOOR_PRIORITY if friction > 0.0 else 0,
             solref=[parameters.contact_time_constant, 1.0],
         )
+        if parameters.terrain.is_uneven:
+            self._make_uneven(ground, parameters.terrain)
+
+    def _make_uneven(self, ground: mujoco.MjsGeom, terrain: TerrainParameters) -> None:
+        """Turn the floor into a height field; its heights are put in once it is compiled."""
+        count, half = nodes(terrain), half_range(terrain)
+        edge = terrain.size / 2.0
+        field = self._spec.add_hfield(
+            name=FIELD, nrow=count, ncol=count, size=[edge, edge, 2.0 * half, BASE]
+        )
+        field.userdata = [0.0] * (count * count)
+        ground.type = mujoco.mjtGeom.mjGEOM_HFIELD
+        ground.hfieldname = FIELD
+        ground.pos = [0.0, 0.0, -half]
 
     def add_shapes(self, body: mujoco.MjsBody, link: LinkDescription) -> None:
         """Add the shapes of a link that are seen or collide."""

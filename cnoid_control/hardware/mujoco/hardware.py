@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import Body, Link, StateFlag
+from cnoid_control.body.solids import lowest_height
 from cnoid_control.exceptions import choices
 from cnoid_control.hardware.disturbance import Disturbance, DisturbanceParameters
 from cnoid_control.hardware.divergence import Diverged
@@ -31,6 +32,7 @@ from cnoid_control.hardware.mujoco.pushes import Pushes
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
 from cnoid_control.hardware.mujoco.surroundings import Surroundings
+from cnoid_control.hardware.mujoco.terrain import FLOOR, Terrain
 from cnoid_control.hardware.mujoco.tracks import TrackCommands
 
 if TYPE_CHECKING:
@@ -45,6 +47,11 @@ DIVERGENCE = {
 
 # No robot moves at this speed [m/s] or [rad/s]: it has been shot away.
 ABSURD_SPEED = 1e4
+
+# Steps in which the height is found at which a robot touches uneven ground.
+HALVINGS = 18
+# Shapes that do not collide may reach below those that do, by this much [m].
+LOW_SHAPES = 0.5
 
 # Names of the joints' own sensors in the options.
 JOINT_SENSORS = ('q', 'dq', 'ddq', 'u')
@@ -90,6 +97,7 @@ class MujocoHardware(Hardware):
         time: time of the last state read [s].
         model, data: MuJoCo's model and its state.
         world: what runs the physics for several robots; None where the robot is alone.
+        terrain: uneven ground; None where it is a floor, or what a file has.
     """
 
     name = 'mujoco'
@@ -120,10 +128,15 @@ class MujocoHardware(Hardware):
         self.time = 0.0
         self.world = world
         deviations = parameters.deviations
-        if world is not None and (deviations != DeviationParameters() or parameters.pushes):
+        uneven = parameters.terrain.is_uneven
+        special = deviations != DeviationParameters() or parameters.pushes or uneven
+        if world is not None and special:
             raise HardwareError(
-                'hardware.mujoco.deviations and pushes are for a robot that is alone in its world'
+                'hardware.mujoco.deviations, pushes and terrain are for a robot that is alone in '
+                'its world'
             )
+        if uneven and not parameters.floor:
+            raise HardwareError('hardware.mujoco.terrain: there is none without a floor')
         displace(body, deviations)
         self._mapping = mapping or build_model(body, parameters, time_step)
         self.model = self._mapping.model
@@ -144,14 +157,42 @@ class MujocoHardware(Hardware):
         self._vision = VisionSensors(body, self._maker, parameters.seed)
         self._surroundings = Surroundings(self._mapping, self.data)
         self._request = IORequest()
-        self._initial = body.save_state()
         self._tick = 0
         self._fresh = True
         self._bind()
+        self.terrain = Terrain(parameters) if uneven else None
+        if self.terrain is not None:
+            self.terrain.put(self.model)
+            self._stand_on(self.terrain)
+        self._initial = body.save_state()
         for name in parameters.sensors:
             if name not in (known := [*JOINT_SENSORS, *(d.name for d in body.devices)]):
                 raise unknown_device(name, known)
         self._plan_pushes()
+
+    def _stand_on(self, terrain: Terrain) -> None:
+        """Raise or lower a floating robot until it is as high above the ground as it was."""
+        body, root = self.body, self.body.root_link
+        if not self._mapping.free_root:
+            return
+        body.calc_forward_kinematics()
+        clearance, start = lowest_height(body), float(root.p[2])
+        radius = max(float(np.hypot(*(link.p - root.p)[:2])) for link in body.links) + 1.0
+        low, high = terrain.around(float(root.p[0]), float(root.p[1]), radius)
+        # What is lowest need not collide.
+        low -= LOW_SHAPES
+        ground = self.model.geom(FLOOR).id
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2.0
+            root.p[2] = start - clearance + middle
+            self._set_state()
+            mujoco.mj_kinematics(self.model, self.data)
+            mujoco.mj_collision(self.model, self.data)
+            touches = any(ground in contact.geom for contact in self.data.contact)
+            low, high = (middle, high) if touches else (low, middle)
+        root.p[2] = start - clearance + high + max(clearance, 0.0)
+        mujoco.mj_resetData(self.model, self.data)
+        body.initialize_state()
 
     def _plan_pushes(self) -> None:
         """Have the pushes of the options act when their time comes."""

@@ -81,6 +81,9 @@ class MjcfWorld:
         geometry = GeometryBuilder(self.spec, description, parameters)
         if parameters.floor and not self._has_ground():
             geometry.add_floor(EVERY_BIT)
+        elif parameters.terrain.is_uneven:
+            file = description.scene or description.mjcf
+            raise HardwareError(f'hardware.mujoco.terrain: {file} has a ground of its own')
         for name, thing in parameters.objects.items():
             geometry.add_object(name, thing, EVERY_BIT)
         drop_dangling_pairs(self.spec, [])

@@ -41,6 +41,32 @@ class PushParameters:
 
 
 @dataclass
+class TerrainParameters:
+    """Uneven ground in the place of the floor, around the origin; bumps follow from the seed."""
+
+    roughness: float = parameter(
+        0.0, 'height between the lowest and the highest bumps', unit='m', minimum=0.0, maximum=0.5
+    )
+    cell: float = parameter(0.25, 'distance of the bumps', unit='m', minimum=0.02, maximum=10.0)
+    slope: float = parameter(0.0, 'steepness', unit='deg', minimum=0.0, maximum=30.0)
+    heading: float = parameter(
+        0.0, 'direction in which it rises, from the x axis to the y axis', unit='deg'
+    )
+    size: float = parameter(
+        20.0,
+        'edge of the square; beyond it there is no ground',
+        unit='m',
+        minimum=1.0,
+        maximum=200.0,
+    )
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether it differs from a floor."""
+        return self.roughness > 0.0 or self.slope > 0.0
+
+
+@dataclass
 class DeviationParameters:
     """How the simulated robot differs from its model; what controllers see of the model stays."""
 
@@ -117,8 +143,7 @@ class SceneParameters:
     )
 
 
-# Options of the physics that the compiled model does not depend on; it does on which links have
-# a moved centre of mass.
+# Options of the physics that the compiled model does not depend on, see `model_key`.
 NOT_COMPILED = (
     'sensors',
     'seed',
@@ -177,3 +202,4 @@ class MujocoParameters(SceneParameters):
     )
     pushes: dict[str, PushParameters] = parameter({}, 'forces from outside, by name')
     deviations: DeviationParameters = field(default_factory=DeviationParameters)
+    terrain: TerrainParameters = field(default_factory=TerrainParameters)
