@@ -16,6 +16,7 @@ from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.hardware.registry import observable_devices
 from cnoid_control.notebook import draw_bodies, html_image, html_table, side_by_side
 from cnoid_control.plugin import SimpleController
+from cnoid_control.plugin.mailbox import Mailbox
 from cnoid_control.plugin.registry import controller_class, instance_name
 from cnoid_control.recording import Recording
 from cnoid_control.runtime.build import make_controllers, make_loop
@@ -255,6 +256,32 @@ class SimulatedRobot:
             where = None if place is None else place.tolist()
             told = {'link': link, 'force': list(force), 'duration': duration, 'point': where}
             self.loop.recorder.note_event(PUSHES, json.dumps(told, default=float))
+
+    def mailbox(self, name: str) -> Mailbox[Any]:
+        """Mailbox of a controller by name: what is posted there comes as from a topic.
+
+        Raises:
+            CnoidControlError: no controller has such a mailbox.
+        """
+        self.begin()
+        found = {
+            key: mailbox for io in self.loop.host.ios() for key, mailbox in io.mailboxes.items()
+        }
+        if name not in found:
+            raise CnoidControlError(f'no controller has a mailbox {name!r}; {choices(found)}')
+        return found[name]
+
+    def log(self, file: str | Path) -> None:
+        """Record the run into a log file, as `cnoid_control run --log` does.
+
+        Raises:
+            CnoidControlError: the run has begun.
+        """
+        if self._is_begun or self.loop.tick:
+            raise CnoidControlError(f'log {str(file)!r}: the run has begun; log it from its start')
+        from cnoid_control.runtime.run_files import record_run
+
+        record_run(file, self.loop, self.config)
 
     def sensor(self, key: str | int) -> SensorReading:
         """Sensor by name or number: 'q', 'dq', then every device of the robot in its order.

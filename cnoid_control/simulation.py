@@ -28,6 +28,7 @@ from cnoid_control.simulated_robot import RunSummary, SimulatedRobot, load_sourc
 if TYPE_CHECKING:
     from cnoid_control.controllers.sensor_reading import SensorReading
     from cnoid_control.hardware.hardware import Hardware
+    from cnoid_control.plugin.mailbox import Mailbox
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.summary import RunMonitor
 
@@ -179,6 +180,16 @@ class Simulation:
         """Sensor by name or number, see `SimulatedRobot.sensor`."""
         self._demand_own('sensor')
         return self._only.sensor(key)
+
+    def mailbox(self, name: str) -> Mailbox[Any]:
+        """Mailbox of a controller, see `SimulatedRobot.mailbox`."""
+        self._demand_own('mailbox')
+        return self._only.mailbox(name)
+
+    def log(self, file: str | Path) -> None:
+        """Record the run into a log file, see `SimulatedRobot.log`; it is complete when closed."""
+        self._demand_own('log')
+        self._only.log(file)
 
     @property
     def config(self) -> RunConfig:

@@ -613,3 +613,25 @@ def test_everything_shows_itself_in_a_notebook(folder: Path) -> None:
         assert 'data:image/png;base64,' in shown._repr_html_()
     assert 'completed' in simulation.summary()._repr_html_()
     assert simulation.picture().shape == (600, 800, 3)
+
+
+def test_messages_for_a_controller_and_logs(folder: Path) -> None:
+    """As from a topic, and as by --log; what cannot be is refused by name."""
+    from cnoid_control.log import LogFile
+    from cnoid_control.plugin.mailbox import JointTrajectory
+    from cnoid_control.plugin.trajectory_goal import FollowTrajectory
+
+    file = folder / 'a.mcap'
+    with Simulation(folder / 'arm.yaml', 'trajectory') as simulation:
+        simulation.log(file)
+        points = JointTrajectory(
+            names=('shoulder',), times=np.array([0.5]), positions=np.array([[0.4]])
+        )
+        simulation.mailbox('follow_joint_trajectory').post(FollowTrajectory(trajectory=points))
+        with pytest.raises(CnoidControlError, match=r"no .* mailbox 'x'; choose from: follow_jo"):
+            simulation.mailbox('x')
+        simulation.run(0.6)
+        assert simulation.recorded.q_target[-1, 0] == pytest.approx(0.4, abs=1e-6)
+        with pytest.raises(CnoidControlError, match=r"b.mcap': the run has begun; log it from"):
+            simulation.log('b.mcap')
+    assert LogFile(file).count('joint_states') == 120
