@@ -230,7 +230,8 @@ def test_swap_takes_over_and_a_bad_one_does_not(folder: Path) -> None:
     simulation.run(2.0)
     assert simulation.robot.q[0] == pytest.approx(-0.2, abs=0.01)
     jumps = np.abs(np.diff(simulation.recorded.q[200:, 0]))
-    assert jumps.max() < 0.02
+    # The blended target moves by up to 0.019 in a tick; a jump would be one of 0.5.
+    assert jumps.max() < 0.03
     with pytest.raises(CnoidControlError, match='no_such'):
         simulation.swap('no_such')
     with pytest.raises(CnoidControlError, match=r'blend_time is -1; a finite time'):
