@@ -18,12 +18,13 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo demo-g1 test lint bench fuzz soak soak-robots faults clean
+.PHONY: help setup demo demo-g1 test test-browser lint bench fuzz soak soak-robots faults clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
 	@echo 'make demo-g1  G1 walks, is pushed, dances, loses its node; downloads robot and policies; results in out/'
 	@echo 'make test   lint, type check and every test'
+	@echo 'make test-browser   the tests of the page in a real browser; says how to get one'
 	@echo 'make lint   lint and type check alone'
 	@echo 'make bench  the performance table'
 	@echo 'make faults the fault table, every fault in this process and through DDS'
@@ -52,6 +53,10 @@ lint: setup
 
 test: lint
 	@$(VENV_PYTHON) -m pytest -n 2 --dist loadfile
+
+# Screenshots are kept in out/browser.
+test-browser: setup
+	@$(VENV_PYTHON) -m pytest -rs test/viewer/browser
 
 bench: setup
 	@$(VENV_PYTHON) -m cnoid_control.cli.main bench

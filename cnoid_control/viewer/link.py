@@ -23,17 +23,24 @@ class Link:
     `serve` chooses. When the other end has gone, everybody who waits is told so.
     """
 
-    def __init__(self, end: socket.socket, serve: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(
+        self,
+        end: socket.socket,
+        serve: Callable[[dict[str, Any]], Any],
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
         """Take one end of a socket pair.
 
         Args:
             end: the end.
             serve: called with each request in the reader's thread; what it returns is sent as the
                 answer, and a CnoidControlError as the refusal. A Future is answered when done.
+            ended: told, in the reader's thread, that the other end has gone.
         """
         self.closed = threading.Event()
         self._end = end
         self._serve = serve
+        self._ended = ended
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
         self._number = 0
@@ -97,6 +104,7 @@ class Link:
             for future in waiting:
                 if not future.done():
                     future.set_exception(CnoidControlError('the other end has gone'))
+            self._ended()
 
     def _take(self, message: dict[str, Any]) -> None:
         if 'answer' in message:

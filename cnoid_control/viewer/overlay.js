@@ -30,7 +30,13 @@
       border-radius: 50%; background: #1971c2; pointer-events: none; }
     #cnoid-yaw { width: 96px; position: absolute; left: 0; top: -22px; margin: 0;
       touch-action: none; }
-    [hidden] { display: none !important; }`;
+    @media (max-width: 640px) {
+      /* Below, the panel of viser comes up. */
+      #cnoid-bar { top: 8px; bottom: auto; align-items: flex-start; }
+      #cnoid-estop { min-width: 72px; height: 72px; border-width: 4px; font-size: 13px; }
+      #cnoid-stick { margin-top: 24px; }
+    }
+    #cnoid-bar [hidden] { display: none !important; }`;
 
   const bar = document.createElement('div');
   bar.id = 'cnoid-bar';

@@ -143,6 +143,8 @@ class Page:
     def act(self, client: viser.ClientHandle | None, action: str, **arguments: Any) -> bool:
         """Ask the source for something, and tell who wanted it what came of it.
 
+        An option shows its value itself, so that only a refusal is told.
+
         Returns:
             Whether it was done.
         """
@@ -152,7 +154,7 @@ class Page:
             if client is not None:
                 client.add_notification(f'{action}: refused', str(error), color='red')
             return False
-        if client is not None:
+        if client is not None and action != 'option':
             client.add_notification(action, text, auto_close_seconds=NOTICE, color='green')
         return True
 

@@ -90,7 +90,7 @@ class RunView:
             start_new_session=True,
         )
         theirs.close()
-        self._link = Link(ours, self._serve)
+        self._link = Link(ours, self._serve, self._page_ended)
         self._link.start()
         return self
 
@@ -105,6 +105,10 @@ class RunView:
             self._process.wait()
         self._worker.shutdown(wait=False, cancel_futures=True)
         self._ring.close()
+
+    def _page_ended(self) -> None:
+        if not self._is_leaving:
+            self._tell('view: the page has ended; the run goes on')
 
     @property
     def process_id(self) -> int:
