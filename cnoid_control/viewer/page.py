@@ -174,6 +174,7 @@ class Page:
         frame, description = self._shown, self._description
         state: dict[str, Any] = {
             'act': self.may_act,
+            'clients': len(self.server.get_clients()),
             'title': description.title,
             'refusals': description.refusals,
             'age': time.monotonic() - self._shown_at,

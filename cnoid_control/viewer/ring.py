@@ -38,7 +38,9 @@ class Ring:
         self._count = _HEAD.unpack_from(self._memory, 0)[0]
 
     def write(self, data: bytes) -> bool:
-        """Write a frame in the place of the oldest one; whether it fits in."""
+        """Write a frame in the place of the oldest one; whether it fits in, and is wanted."""
+        if self._memory.closed:
+            return False
         if len(data) > CAPACITY:
             self.too_large += 1
             return False

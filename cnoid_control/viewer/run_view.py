@@ -71,7 +71,8 @@ class RunView:
         self._tell = tell
         self._ring = Ring()
         self._loop = robot.loop
-        self._tap = FrameTap(robot.loop, self._ring, robot.loop.recorder)
+        self._recorder = robot.loop.recorder
+        self._tap = FrameTap(robot.loop, self._ring, self._recorder)
         robot.loop.recorder = self._tap
         self._actions = RunActions(robot, no_reset)
         self._actions.changed = self._changed
@@ -104,6 +105,8 @@ class RunView:
             self._process.kill()
             self._process.wait()
         self._worker.shutdown(wait=False, cancel_futures=True)
+        if self._loop.recorder is self._tap:
+            self._loop.recorder = self._recorder
         self._ring.close()
 
     def _page_ended(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -15,6 +16,8 @@ from cnoid_control.viewer.ring import Ring
 
 # Wall-clock time between two frames [s].
 PERIOD = 1.0 / 30.0
+# Largest share of the loop's CPU time that frames may take where the loop does not wait anyway.
+SHARE = 0.01
 
 
 class FrameTap:
@@ -49,6 +52,8 @@ class FrameTap:
         self._read_at = self._last = time.perf_counter()
         self._compute = self._longest = self._period = 0.0
         self._ticks = 0
+        # CPU time of this thread at the last frame, and what that one took [s].
+        self._cpu_time = self._cost = 0.0
         self._written = (0.0, 0.0)
         self._wanted = np.zeros(0)
         self._log: dict[str, np.ndarray] = {}
@@ -112,7 +117,22 @@ class FrameTap:
             self._other.note_sent()
         if self._read_at >= self._next:
             self._next = now + PERIOD
-            self.write(now)
+            if self._loop.speed < math.inf:
+                self.write(now)
+            elif self._is_affordable():
+                self.write(now)
+                self._cost = time.thread_time() - self._cpu_time
+
+    def _is_affordable(self) -> bool:
+        """Whether a frame as the last one costs a run that waits for nothing little enough.
+
+        On a busy computer there are fewer ticks between two frames.
+        """
+        cpu_time = time.thread_time()
+        if cpu_time - self._cpu_time < self._cost / SHARE:
+            return False
+        self._cpu_time = cpu_time
+        return True
 
     def close(self) -> None:
         """The run has ended."""

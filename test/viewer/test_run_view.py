@@ -15,8 +15,11 @@ pytest.importorskip('viser')
 
 from view_rig import ViewRig, wait_until
 
+from cnoid_control import Simulation
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.viewer.link import Link
+from cnoid_control.viewer.ring import Ring
+from cnoid_control.viewer.tap import FrameTap
 
 TOKEN = 'abcdefgh12'
 
@@ -108,3 +111,22 @@ def test_who_waits_for_an_answer_is_told_that_nobody_gives_one():
     with pytest.raises(CnoidControlError, match='has gone'):
         link.ask({'kind': 'hello'})
     link.close()
+
+
+def test_a_run_that_waits_for_nothing_writes_frames_that_it_can_afford():
+    """A hundredth of its CPU time; at the pace of the clock every frame is written."""
+    simulation = Simulation('sr1_pd', record=False)
+    ring = Ring()
+    tap = simulation.loop.recorder = FrameTap(simulation.loop, ring)
+    simulation.run(0.01)
+    assert ring.count > 0
+    tap._cost, tap._next, before = 1e6, 0.0, ring.count
+    simulation.run(0.01)
+    assert ring.count == before
+    tap._next = 0.0
+    simulation.run(0.01, real_time=True)
+    assert ring.count > before
+    ring.close()
+    # Who has closed it is not noticed.
+    tap._next = 0.0
+    simulation.run(0.01, real_time=True)
