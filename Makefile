@@ -18,7 +18,7 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo demo-g1 test test-browser lint bench fuzz soak soak-robots faults clean
+.PHONY: help setup demo demo-g1 test test-browser lint bench docs fuzz soak soak-robots faults clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
@@ -27,6 +27,7 @@ help:
 	@echo 'make test-browser   the tests of the page in a real browser; says how to get one'
 	@echo 'make lint   lint and type check alone'
 	@echo 'make bench  the performance table'
+	@echo 'make docs   the documentation as a site, in out/site'
 	@echo 'make faults the fault table, every fault in this process and through DDS'
 	@echo 'make fuzz   look for inputs that break something, for long'
 	@echo 'make soak-robots   two robots in one graph for half an hour, with all cores busy'
@@ -45,6 +46,11 @@ demo: setup
 
 demo-g1: setup
 	@$(VENV_PYTHON) -m cnoid_control.demo.g1
+
+# Links and anchors are checked, and warnings are errors.
+docs: setup
+	@NO_MKDOCS_2_WARNING=1 $(VENV_PYTHON) -m mkdocs build --strict --quiet --site-dir out/site
+	@echo 'docs: out/site/index.html'
 
 lint: setup
 	@$(VENV_PYTHON) -m ruff check .

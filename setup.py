@@ -110,6 +110,9 @@ GYM = ['gymnasium>=1.0', 'greenlet>=3.0']
 # Runs on a cluster, where Ray has a wheel.
 RAY = ["ray>=2.30; python_version < '3.14'"]
 
+# The site of the documentation.
+DOCS = ['mkdocs-material>=9.5', 'mkdocstrings[python]>=0.25']
+
 # Tables of runs as Parquet files.
 PARQUET = ['pyarrow>=14.0']
 
@@ -124,11 +127,13 @@ TEST = [
     'quadprog>=0.1.11',
     'onnx>=1.15',
     'sshkeyboard>=2.3',
+    "proxsuite>=0.6; python_version < '3.14'",
     'pandas>=2.0',
     'playwright>=1.40',
     # The notebook in examples/ is executed.
     'nbclient>=0.8',
     'ipykernel>=6.0',
+    *DOCS,
     *VIEWER,
     *FILM,
     *TUNE,
@@ -143,6 +148,7 @@ EXTRAS = {
     'ros': [f'ros-jazzy-{name}' for name in ROS_RUN + ROS_BUILD]
     + ['empy==3.3.4', 'catkin_pkg>=1.0'],
     'policy': ['onnxruntime>=1.17'],
+    'docs': DOCS,
     'viewer': VIEWER,
     'film': FILM,
     'tune': TUNE,

@@ -81,7 +81,8 @@ def test_no_two_test_files_have_the_same_name():
 # Distribution that pip installs, and the key by which rosdep knows it; the tools of the log
 # come with mcap-ros2-support there, threadpoolctl with scikit-learn.
 ROSDEP = {
-    'daqp': 'python3-daqp-pip',
+    # What takes its place where only rosdep installs.
+    'daqp': 'proxsuite',
     'lz4': 'mcap-ros2-support',
     'matplotlib': 'python3-matplotlib',
     'mcap': 'mcap-ros2-support',

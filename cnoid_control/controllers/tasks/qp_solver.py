@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import daqp
 import numpy as np
 from eigenpy import LLT, ComputationInfo
 
@@ -18,12 +17,11 @@ from cnoid_control.controllers.tasks.constraints import (
 )
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.quadratic_program import find_solver
 from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution, Solver
 from cnoid_control.controllers.tasks.task import Task
 
-EQUALITY = 5
-OPTIMAL = 1
-# daqp's stand-in for no bound; it takes infinities too, but not in differences.
+# Stand-in for no bound: solvers take infinities too, but not in differences.
 UNBOUNDED = 1e30
 
 # Constraints with bounds, and where these are among all bounds.
@@ -298,18 +296,14 @@ def _solve_level(
     velocity: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Velocities and multipliers of one level; None where there are none."""
-    sense = None
+    equalities = 0
     if kept is not None and velocity is not None:
         reached = kept @ velocity
-        sense = np.zeros(len(upper) + len(reached), dtype=np.int32)
-        sense[len(upper) :] = EQUALITY
+        equalities = len(reached)
         matrix = np.vstack([matrix, kept])
         lower = np.concatenate([lower, reached])
         upper = np.concatenate([upper, reached])
-    found, _, flag, info = daqp.solve(hessian, gradient, matrix, upper, lower, sense)
-    if flag != OPTIMAL or not np.isfinite(found).all():
-        return None
-    return found, np.asarray(info['lam'])
+    return find_solver()(hessian, gradient, matrix, lower, upper, equalities)
 
 
 def _find_active(

@@ -1,0 +1,71 @@
+"""The site: it is built without a warning, and has what the package declares."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('mkdocs', reason='needs mkdocs-material')
+pytest.importorskip('mkdocstrings', reason='needs mkdocstrings')
+
+from cnoid_control.parameter_reference import describe_parameters
+from cnoid_control.plugin.registry import controller_names
+from cnoid_control.runtime.config import RunParameters
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as `make docs` builds it."""
+    root = Path(__file__).resolve().parents[2]
+    folder = tmp_path_factory.mktemp('site')
+    command = [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(folder)]
+    variables = {**os.environ, 'NO_MKDOCS_2_WARNING': '1'}
+    result = subprocess.run(
+        command, cwd=root, env=variables, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+def text_of(site: Path, page: str) -> str:
+    """Text of a page, without its tags."""
+    content = (site / page / 'index.html').read_text(encoding='utf-8')
+    return html.unescape(re.sub(r'<[^>]+>', '', content))
+
+
+def test_every_key_of_a_configuration_is_there(site: Path) -> None:
+    """With its meaning."""
+    text = text_of(site, 'reference/configuration')
+    for row in describe_parameters(RunParameters):
+        assert row.key in text
+        assert row.description.replace('`', '') in text.replace('`', '')
+
+
+def test_every_controller_is_there(site: Path) -> None:
+    """With its options."""
+    text = text_of(site, 'reference/controllers')
+    assert set(controller_names()) <= set(text.split())
+    assert 'motion_queue.actuators' in text
+
+
+def test_the_api_is_there(site: Path) -> None:
+    """Everything that can be imported, with the units of its arrays."""
+    import cnoid_control
+
+    text = text_of(site, 'reference/api')
+    assert all(name in text for name in cnoid_control.__all__)
+    assert 'joint displacements [rad] or [m]' in text
+
+
+def test_nothing_is_asked_of_other_hosts(site: Path) -> None:
+    """Fonts, scripts and styles are on the site itself."""
+    for page in site.rglob('*.html'):
+        content = page.read_text(encoding='utf-8')
+        for tag in re.findall(r'<(?:script|link|img)[^>]*>', content):
+            assert not re.search(r'(?:src|href)="https?://', tag) or 'canonical' in tag, tag
