@@ -142,11 +142,11 @@ def run(args: argparse.Namespace) -> int:
 
     from cnoid_control.cli.evaluate_progress import EvaluateProgress
     from cnoid_control.cli.output_file import check_output
-    from cnoid_control.cli.run_plot import plot_suffixes
     from cnoid_control.evaluation.evaluator import PASSES, evaluate
     from cnoid_control.evaluation.metric import NamedMetric
     from cnoid_control.evaluation.rules import Rule
     from cnoid_control.evaluation.table import require_parquet
+    from cnoid_control.viewer.plot_page import plot_suffixes
 
     if args.one is not None and args.runs is not None:
         raise CnoidControlError('--runs is a number of runs, --run is one of them: not both')

@@ -17,6 +17,7 @@ from cnoid_control.cli.get_command import GET
 from cnoid_control.cli.init_command import INIT
 from cnoid_control.cli.list_command import LIST
 from cnoid_control.cli.new_command import NEW
+from cnoid_control.cli.plot_command import PLOT
 from cnoid_control.cli.policy_command import POLICY
 from cnoid_control.cli.render_command import RENDER
 from cnoid_control.cli.replay_command import REPLAY
@@ -29,7 +30,7 @@ from cnoid_control.exceptions import CnoidControlError
 
 COMMANDS = (
     RUN, LIST, GET, SHOW, NEW, INIT, CONVERT,
-    VIEW, RENDER, REPLAY,
+    VIEW, RENDER, PLOT, REPLAY,
     POLICY, TELEOP, EVALUATE, TUNE,
     CHECK, BENCH, FAULTS,
 )  # fmt: skip

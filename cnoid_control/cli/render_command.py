@@ -122,15 +122,15 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import Progress
 
+    from cnoid_control.cli.output_file import check_output
     from cnoid_control.log import RunLog
     from cnoid_control.viewer.film import render
-    from cnoid_control.viewer.film_file import check_film_file
+    from cnoid_control.viewer.film_file import FILMS, PICTURES, find_encoder
 
     out = Path(args.out)
-    for name in (args.config, *args.ghost):
-        if Path(name).exists() and Path(name).resolve() == out.resolve():
-            raise CnoidControlError(f'{out} is what is drawn; it is not overwritten')
-    check_film_file(out)
+    check_output('OUT', out, PICTURES + FILMS, [args.config, *args.ghost])
+    if out.suffix.lower() == '.mp4':
+        find_encoder()
     parameters = _parameters(args)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(args.config)

@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -234,10 +235,10 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
 
     from cnoid_control.cli.output_file import check_output
     from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
-    from cnoid_control.cli.run_plot import RunPlot, plot_suffixes
     from cnoid_control.cli.summary_table import print_summary
     from cnoid_control.runtime.run_files import record_run
     from cnoid_control.runtime.world_config import is_world
+    from cnoid_control.viewer.plot_page import plot_suffixes
 
     if is_world(args.config):
         return _run_world(args, out)
@@ -269,12 +270,14 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
             "give --teleop keyboard or gamepad, or --set enable.topic=''"
         )
     console = Console(stderr=True)
-    simulation = _make_simulation(config, record=bool(args.plot))
+    simulation = _make_simulation(config)
     loop = simulation.loop
     _tell_base(config, loop, console)
-    plot = RunPlot(loop) if args.plot else None
-    recorder = record_run(args.log, loop, config, args.real_time) if args.log else None
-    if args.plot or args.view:
+    # A plot is drawn from a log, which is thrown away where nobody has asked for it.
+    kept = tempfile.TemporaryDirectory() if args.plot and not args.log else None
+    log = args.log or (Path(kept.name) / f'{config.name}.mcap' if kept is not None else '')
+    recorder = record_run(log, loop, config, args.real_time) if log else None
+    if args.view:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
     # Who moves it by hand says when it ends.
     unbounded = by_hand and args.duration is None
@@ -287,16 +290,31 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
         progress,
     ):
         summary = simulation.complete(duration, args.real_time)
-    if recorder is not None:
+    if recorder is not None and args.log:
         summary |= recorder.report()
     if args.json:
         print(json.dumps(summary), file=out, flush=True)
     else:
         print_summary(summary, Console())
     # Last: a plot that cannot be drawn must not cost the summary.
-    if plot is not None:
-        plot.save(args.plot, f'{config.name}: {config.controller_name} on {loop.hardware.name}')
+    if args.plot:
+        _plot(log, args.plot, console)
     return 1 if summary['exit'] == 'failed' else 0
+
+
+def _plot(log: str | Path, path: str, console: Console) -> None:
+    """Draw a log on one page."""
+    from cnoid_control.log import LogError, RunLog
+    from cnoid_control.viewer.plot_data import read_run
+    from cnoid_control.viewer.plot_page import save_page
+
+    try:
+        run = read_run(RunLog(log))
+    except LogError as error:
+        # A run that ended before its first tick has nothing to show.
+        console.print(f'no plot: {error}', markup=False, highlight=False, soft_wrap=True)
+        return
+    save_page([run], path)
 
 
 def _teleop(
@@ -377,11 +395,11 @@ def _run_world(args: argparse.Namespace, out: TextIO) -> int:
     return 1 if summary['exit'] == 'failed' else 0
 
 
-def _make_simulation(config: RunConfig, record: bool) -> Simulation:
+def _make_simulation(config: RunConfig) -> Simulation:
     from cnoid_control.simulation import Simulation
 
     try:
-        return Simulation(config, record=record, os=sys.stderr)
+        return Simulation(config, record=False, os=sys.stderr)
     except ImportError as error:
         if hardware_kind(config.hardware_type).is_simulated:
             raise

@@ -137,11 +137,11 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from cnoid_control.cli.output_file import check_output
-    from cnoid_control.cli.run_plot import plot_suffixes
     from cnoid_control.cli.tune_progress import TuneProgress
     from cnoid_control.evaluation.metric import NamedMetric
     from cnoid_control.tuning import tune
     from cnoid_control.tuning.tuning import ros_values
+    from cnoid_control.viewer.plot_page import plot_suffixes
 
     config = config_from_arguments(args)
     output = Path(args.output or f'{config.name}_tuned.yaml')

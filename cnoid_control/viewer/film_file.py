@@ -21,38 +21,6 @@ COLORS = 128
 RATE_FACTOR = 20
 
 
-def check_film_file(path: Path) -> None:
-    """Refuse a file that cannot be written, before anything is computed; makes its folder.
-
-    Raises:
-        CnoidControlError: its kind is unknown, it cannot be written, or nothing here encodes it.
-    """
-    if path.suffix.lower() not in PICTURES + FILMS:
-        raise CnoidControlError(
-            f'{path}: {path.suffix or "a file without a suffix"} is no picture or film; '
-            f'{choices(PICTURES + FILMS)}'
-        )
-    check_writable(path)
-    if path.suffix.lower() == '.mp4':
-        find_encoder()
-
-
-def check_writable(path: Path) -> None:
-    """Refuse a file that cannot be written; makes its folder, and leaves the file as it is.
-
-    Raises:
-        CnoidControlError: it cannot be written.
-    """
-    was_there = path.exists()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open('ab').close()
-        if not was_there:
-            path.unlink()
-    except OSError as error:
-        raise CnoidControlError(f'{path} cannot be written: {error.strerror or error}') from error
-
-
 def find_encoder() -> str:
     """Program that encodes MP4: ffmpeg on the PATH, or the one of imageio-ffmpeg.
 
@@ -87,10 +55,11 @@ def open_film(path: Path, rate: float) -> FilmFile:
     """File for pictures at a rate [Hz]; the last one alone where it is a picture.
 
     Raises:
-        CnoidControlError: as `check_film_file`.
+        CnoidControlError: its kind is unknown, or nothing here encodes it.
     """
-    check_film_file(path)
     suffix = path.suffix.lower()
+    if suffix not in PICTURES + FILMS:
+        raise CnoidControlError(f'{path}: is no picture or film; {choices(PICTURES + FILMS)}')
     if suffix == '.mp4':
         return Mp4File(path, rate)
     return GifFile(path, rate) if suffix == '.gif' else PictureFile(path)
@@ -159,7 +128,11 @@ class Mp4File:
         Args:
             path: the file; it is there when the film is finished.
             rate: pictures per second.
+
+        Raises:
+            CnoidControlError: nothing here encodes it.
         """
+        self._encoder = find_encoder()
         self._path, self._rate = path, rate
         self._process: subprocess.Popen[bytes] | None = None
         self._told = tempfile.TemporaryFile()  # noqa: SIM115
@@ -171,7 +144,7 @@ class Mp4File:
         # Players want even sizes, and colours at half the resolution.
         target = ['-vf', 'pad=ceil(iw/2)*2:ceil(ih/2)*2', '-pix_fmt', 'yuv420p']
         target += ['-c:v', 'libx264', '-crf', str(RATE_FACTOR), '-movflags', '+faststart']
-        words = [find_encoder(), '-y', '-loglevel', 'error', *source, '-r', f'{self._rate:g}']
+        words = [self._encoder, '-y', '-loglevel', 'error', *source, '-r', f'{self._rate:g}']
         return subprocess.Popen(
             [*words, '-i', '-', '-an', *target, str(self._part)],
             stdin=subprocess.PIPE,

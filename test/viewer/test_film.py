@@ -182,9 +182,12 @@ def test_command_runs_a_configuration_and_draws_it(tmp_path, capsys):
 @pytest.mark.parametrize(
     ('words', 'message'),
     [
-        (['LOG', 'x.avi'], 'x.avi: .avi is no picture or film; choose from: .png'),
-        (['LOG', 'x'], 'a file without a suffix is no picture'),
-        (['LOG', 'LOG'], 'is what is drawn; it is not overwritten'),
+        (
+            ['LOG', 'x.avi'],
+            'OUT x.avi cannot be written: its name must end otherwise; choose from',
+        ),
+        (['LOG', 'x'], 'its name must end otherwise'),
+        (['LOG', 'LOG'], 'its name must end otherwise'),
         (['LOG', 'x.gif', '--controller', 'pd'], 'has run already'),
         (['LOG', 'x.gif', '--at', '0.1'], 'moments are for one picture'),
         (['LOG', 'x.png', '--camera', '0,95'], 'elevation 95 is not within -89 and 89'),

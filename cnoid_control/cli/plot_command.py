@@ -1,0 +1,48 @@
+"""`cnoid_control plot`: logs on one page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from cnoid_control.cli.command import Command
+from cnoid_control.cli.run_command import seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        'logs', metavar='LOG.mcap', nargs='+', help='log of a run; several are drawn over it'
+    )
+    parser.add_argument(
+        '-o', '--out', metavar='FILE', help='.png, .pdf, .svg, ...; LOG.png where not given'
+    )
+    parser.add_argument('--from', metavar='S', type=seconds, dest='begin', help='first time [s]')
+    parser.add_argument('--to', metavar='S', type=seconds, dest='end', help='last time [s]')
+    parser.add_argument(
+        '--joints', metavar='A,B,...', default='', help='joints to show; those that say most'
+    )
+    parser.add_argument('--no-picture', action='store_true', help='leave the robot out')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw the page and say where it is."""
+    from cnoid_control.cli.output_file import check_output
+    from cnoid_control.log import RunLog
+    from cnoid_control.viewer.plot_data import read_run
+    from cnoid_control.viewer.plot_page import plot_suffixes, save_page
+
+    out = Path(args.out) if args.out else Path(args.logs[0]).with_suffix('.png')
+    logs = [RunLog(name) for name in args.logs]
+    check_output('-o', out, plot_suffixes(), args.logs)
+    runs = [read_run(log, args.begin, args.end) for log in logs]
+    joints = [name for name in args.joints.split(',') if name]
+    panels = save_page(runs, out, joints, picture=not args.no_picture)
+    for log in logs:
+        if not log.is_complete:
+            print(f'{log.path} was cut off: it is drawn up to {log.times[-1]:g} s')
+    print(f'{out}: {"; ".join(panels)}')
+    return 0
+
+
+PLOT = Command('plot', 'draw logs on one page', add_arguments, run)

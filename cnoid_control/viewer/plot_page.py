@@ -1,0 +1,455 @@
+"""One page of curves of a run, or of several over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cnoid_control.body import JointType
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.hardware.exceptions import HardwareError
+from cnoid_control.viewer.plot_data import RunData
+
+# Joints in a panel: of one run, and of each of several.
+MAX_JOINTS, MAX_JOINTS_EACH = 6, 4
+MAX_FIELDS = 6
+STYLES = ('-', '--', ':', '-.')
+# What is smaller than this is not shown: it stands still [m], [rad], [N].
+LEAST_TRAVEL, LEAST_PATH, LEAST_MOTION, LEAST_FORCE = 0.005, 0.3, 1e-6, 1e-6
+# Joints that move by less about a reference that stands still are held [rad], [m].
+HELD = 0.05
+# Share of a limit from which on it is drawn.
+NEAR_LIMIT = 0.5
+WIDTH, HEIGHT = 7.2, 2.5
+PALETTE = (
+    '#1f77b4', '#d62728', '#2ca02c', '#ff7f0e', '#9467bd', '#8c564b',
+    '#e377c2', '#17becf', '#7f7f7f', '#bcbd22', '#0b3d91', '#a6611a',
+)  # fmt: skip
+AXES = ('#d62728', '#2ca02c', '#1f77b4')
+
+
+def plot_suffixes() -> list[str]:
+    """What the name of a plot may end with."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    return [f'.{kind}' for kind in FigureCanvasAgg.get_supported_filetypes()]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the page.
+
+    Attributes:
+        title: what it shows.
+        draw: draws it into axes.
+        is_time: whether its x axis is time.
+    """
+
+    title: str
+    draw: Callable[[Any], None]
+    is_time: bool = True
+
+
+@dataclass
+class Curve:
+    """One curve, and its name beside it."""
+
+    times: np.ndarray
+    values: np.ndarray
+    color: str
+    style: str = '-'
+    label: str = ''
+    width: float = 1.1
+    alpha: float = 1.0
+
+
+def save_page(
+    runs: Sequence[RunData],
+    path: str | Path,
+    joints: Sequence[str] = (),
+    picture: bool = True,
+) -> list[str]:
+    """Draw the page into a file: PNG, PDF, SVG or whatever its suffix says.
+
+    Args:
+        runs: one run, or several to compare.
+        path: the file.
+        joints: joints to show; those that say most where empty.
+        picture: whether the robot is on the page.
+
+    Returns:
+        Titles of the panels.
+
+    Raises:
+        CnoidControlError: there is no such joint, or the file cannot be written.
+    """
+    # The canvas is used directly so that no display and no global state is involved.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    page = PlotPage(runs, joints)
+    panels = page.panels()
+    if picture:
+        panels.append(Panel('the robot at the end', page.draw_robot, is_time=False))
+    if not panels:
+        raise CnoidControlError(
+            f'{path}: nothing moved, and nothing was sent: no curve says anything'
+        )
+    rows = (len(panels) + 1) // 2
+    figure = Figure(figsize=(2 * WIDTH, HEIGHT * rows + 0.9), layout='constrained')
+    FigureCanvasAgg(figure)
+    figure.suptitle(page.title, fontsize=12, ha='left', x=0.01)
+    page.add_legend(figure)
+    places = figure.subplots(rows, 2, squeeze=False).ravel()
+    for place, panel in zip(places, panels, strict=False):
+        panel.draw(place)
+        place.set_title(panel.title, fontsize=10, loc='left')
+        if panel.is_time:
+            page.finish_time(place)
+    for place in places[len(panels) :]:
+        place.set_axis_off()
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:
+        raise CnoidControlError(f'{path} cannot be written: {error}') from error
+    return [panel.title for panel in panels]
+
+
+class PlotPage:
+    """Chooses the panels that say something, and draws them.
+
+    Attributes:
+        title: what the page is of.
+        colors: colour of each joint, throughout the page.
+    """
+
+    def __init__(self, runs: Sequence[RunData], joints: Sequence[str] = ()) -> None:
+        """Choose the joints.
+
+        Args:
+            runs: the runs.
+            joints: joints to show; those that say most where empty.
+
+        Raises:
+            CnoidControlError: there is no such joint.
+        """
+        self._runs = list(runs)
+        self._names = list(runs[0].body.joint_names)
+        for name in joints:
+            if name not in self._names:
+                raise CnoidControlError(f'unknown joint {name!r}; {choices(self._names)}')
+        self._given = list(joints)
+        self._most = MAX_JOINTS if len(self._runs) == 1 else MAX_JOINTS_EACH
+        self._chosen = {kind: self._largest(kind) for kind in ('q', 'error', 'u', 'effort')}
+        shown = dict.fromkeys(name for names in self._chosen.values() for name in names)
+        ordered = sorted(shown, key=self._names.index)
+        self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(ordered)}
+        self.title = self._make_title()
+
+    def _make_title(self) -> str:
+        run = self._runs[0]
+        span = f'{run.times[0]:g} to {run.times[-1]:g} s'
+        if len(self._runs) == 1:
+            cut = '' if run.log.is_complete else ', cut off'
+            return f'{run.log.name} ({run.body.name}), {span}, {run.log.ticks} ticks{cut}'
+        return f'{run.body.name}, {span}'
+
+    def add_legend(self, figure: Any) -> None:
+        """Say which log has which kind of line, where there are several."""
+        from matplotlib.lines import Line2D
+
+        if len(self._runs) > 1:
+            lines = [
+                Line2D([], [], color='black', ls=self._style(run), label=run.label)
+                for run in self._runs
+            ]
+            figure.legend(handles=lines, loc='upper right', ncols=len(lines), fontsize=9)
+
+    def _largest(self, kind: str) -> list[str]:
+        """Joints whose curves say most, in the order of the joints."""
+        size = np.zeros(len(self._names))
+        for run in self._runs:
+            values = run.joints.get(kind)
+            if values is None or not self._fits(run):
+                continue
+            spread = np.ptp(values, axis=0) if kind == 'q' else np.abs(values).max(axis=0)
+            size = np.maximum(size, np.nan_to_num(spread, nan=np.inf))
+        if self._given:
+            return [name for name in self._given if size[self._names.index(name)] > LEAST_MOTION]
+        order = np.argsort(-size, kind='stable')[: self._most]
+        chosen = [int(joint) for joint in order if size[joint] > LEAST_MOTION]
+        return [self._names[joint] for joint in sorted(chosen)]
+
+    def _fits(self, run: RunData) -> bool:
+        """Whether a run is of the same joints as the first one."""
+        return list(run.body.joint_names) == self._names
+
+    def _style(self, run: RunData) -> str:
+        return STYLES[self._runs.index(run) % len(STYLES)]
+
+    # --- panels -------------------------------------------------------------------------------
+
+    def panels(self) -> list[Panel]:
+        """Panels that say something, in the order of the page."""
+        found = []
+        if self._chosen['q'] and not self._only_holds():
+            dotted = '; dotted: reference' if len(self._runs) == 1 else ''
+            found.append(Panel(f'joints: position{dotted}', self._draw_positions))
+        if self._chosen['error']:
+            found.append(Panel('joints: tracking error', self._joint_panel('error', 'q - q_ref')))
+        if self._chosen['u']:
+            dashed = '; dashed: limit' if self._comes_near_limits() else ''
+            found.append(Panel(f'joints: effort sent{dashed}', self._joint_panel('u', 'u')))
+        if self._chosen['effort']:
+            found.append(Panel('joints: effort measured', self._joint_panel('effort', 'u')))
+        found += self._base_panels()
+        for kind, title, unit in (
+            ('tasks', 'tasks: norm of the error', 'm, rad'),
+            ('fields', 'logged by the controller', ''),
+        ):
+            if any(getattr(run, kind) for run in self._runs):
+                found.append(Panel(title, self._series_panel(kind, unit)))
+        forces = [values for run in self._runs for _, values in run.forces.values()]
+        if any(np.abs(values[:, 2]).max() > LEAST_FORCE for values in forces):
+            found.append(Panel('force sensors: normal force', self._draw_forces))
+        return found
+
+    def _only_holds(self) -> bool:
+        """Whether the joints are held where they are, so that their errors say everything."""
+        wanted = max(float(np.ptp(run.joints['q_target'], axis=0).max()) for run in self._runs)
+        moved = max(float(np.ptp(run.joints['q'], axis=0).max()) for run in self._runs)
+        return wanted < LEAST_MOTION and moved < HELD
+
+    def _base_panels(self) -> list[Panel]:
+        moving = [run for run in self._runs if not run.body.is_fixed_root]
+        if not moving:
+            return []
+        found = []
+        travel = max(float(np.ptp(run.root['position'], axis=0).max()) for run in moving)
+        path = max(float(np.ptp(run.root['position'][:, :2], axis=0).max()) for run in moving)
+        if travel > LEAST_TRAVEL:
+            found.append(
+                Panel('base: position', self._axes_panel('position', ('x', 'y', 'z'), 'm'))
+            )
+        tilts = self._axes_panel('rpy', ('roll', 'pitch'), 'deg')
+        found.append(Panel('base: roll and pitch', tilts))
+        if path > LEAST_PATH:
+            names = ('forwards [m/s]', 'left [m/s]', 'turn [rad/s]')
+            found.append(
+                Panel('base: velocity in its heading', self._axes_panel('velocity', names, ''))
+            )
+            found.append(Panel('base: path from above', self._draw_path, is_time=False))
+        return found
+
+    def _draw_positions(self, axes: Any) -> None:
+        curves = []
+        for run in filter(self._fits, self._runs):
+            for name in self._chosen['q']:
+                joint, color = self._names.index(name), self.colors[name]
+                values = run.joints['q'][:, joint]
+                if len(self._runs) == 1:
+                    target = run.joints['q_target'][:, joint]
+                    curves.append(Curve(run.times, target, color, ':', alpha=0.8))
+                label = name if run is self._runs[0] else ''
+                curves.append(Curve(run.times, values, color, self._style(run), label))
+        _draw_curves(axes, curves, f'q [{self._unit("q")}]')
+
+    def _joint_panel(self, kind: str, label: str) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            curves = []
+            for run in filter(self._fits, self._runs):
+                if kind not in run.joints:
+                    continue
+                for name in self._chosen[kind]:
+                    joint, color = self._names.index(name), self.colors[name]
+                    values = run.joints[kind][:, joint]
+                    named = name if run is self._runs[0] else ''
+                    curves.append(Curve(run.times, values, color, self._style(run), named))
+                    if kind == 'u':
+                        for limit in _reached(run, joint):
+                            axes.axhline(limit, color=color, lw=0.8, ls=(0, (6, 3)), alpha=0.6)
+            _draw_curves(axes, curves, f'{label} [{self._unit(kind)}]')
+
+        return draw
+
+    def _comes_near_limits(self) -> bool:
+        return any(
+            _reached(run, self._names.index(name))
+            for run in filter(self._fits, self._runs)
+            for name in self._chosen['u']
+        )
+
+    def _unit(self, kind: str) -> str:
+        """Unit of a panel's joints."""
+        joints = [self._runs[0].body.joint(name) for name in self._chosen[kind]]
+        slide = {joint.joint_type is JointType.PRISMATIC for joint in joints}
+        units = ('rad', 'm') if kind in ('q', 'error') else ('N m', 'N')
+        return ', '.join(units[slides] for slides in sorted(slide))
+
+    def _axes_panel(self, kind: str, names: tuple[str, ...], unit: str) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            curves = []
+            for run in self._runs:
+                for i, name in enumerate(names):
+                    label = name if run is self._runs[0] else ''
+                    values = run.root[kind][:, i]
+                    curves.append(Curve(run.times, values, AXES[i], self._style(run), label))
+            _draw_curves(axes, curves, f'[{unit}]' if unit else '')
+
+        return draw
+
+    def _series_panel(self, kind: str, unit: str) -> Callable[[Any], None]:
+        def draw(axes: Any) -> None:
+            names = dict.fromkeys(name for run in self._runs for name in getattr(run, kind))
+            curves = []
+            for number, name in enumerate(list(names)[:MAX_FIELDS]):
+                for run in self._runs:
+                    if name not in getattr(run, kind):
+                        continue
+                    times, values = getattr(run, kind)[name]
+                    for column in range(values.shape[1]):
+                        label = name if run is self._runs[0] and column == 0 else ''
+                        color = PALETTE[number % len(PALETTE)]
+                        alpha = 1.0 - 0.6 * column / max(1, values.shape[1])
+                        curves.append(
+                            Curve(
+                                times, values[:, column], color, self._style(run), label,
+                                alpha=alpha,
+                            )
+                        )  # fmt: skip
+            _draw_curves(axes, curves, f'[{unit}]' if unit else '')
+
+        return draw
+
+    def _draw_forces(self, axes: Any) -> None:
+        curves = []
+        names = dict.fromkeys(name for run in self._runs for name in run.forces)
+        for number, name in enumerate(names):
+            for run in self._runs:
+                if name in run.forces:
+                    times, values = run.forces[name]
+                    label = name if run is self._runs[0] else ''
+                    color = PALETTE[number % len(PALETTE)]
+                    curves.append(Curve(times, values[:, 2], color, self._style(run), label, 0.9))
+        _draw_curves(axes, curves, 'f_z [N]')
+
+    def _draw_path(self, axes: Any) -> None:
+        for run in self._runs:
+            x, y = run.root['position'][:, 0], run.root['position'][:, 1]
+            axes.plot(x, y, color=AXES[2], lw=1.1, ls=self._style(run))
+            axes.plot(x[0], y[0], 'o', color='black', ms=4)
+            axes.plot(x[-1], y[-1], 's', color='black', ms=4)
+            axes.annotate(' start', (x[0], y[0]), fontsize=8, va='bottom')
+            axes.annotate(' end', (x[-1], y[-1]), fontsize=8, va='bottom')
+        axes.set_aspect('equal', adjustable='datalim')
+        axes.set_xlabel('x [m]', fontsize=8)
+        axes.set_ylabel('y [m]', fontsize=8)
+        axes.tick_params(labelsize=8)
+        axes.grid(alpha=0.3)
+
+    def draw_robot(self, axes: Any) -> None:
+        """Draw the robot in its last posture; one that moved, as a ghost where it began."""
+        axes.set_axis_off()
+        run = self._runs[0]
+        try:
+            from cnoid_control.hardware.mujoco.picture import open_drawer
+            from cnoid_control.hardware.mujoco.picture_scene import PictureScene
+            from cnoid_control.hardware.mujoco.picture_view import View
+
+            body = run.log.body()
+            run.log.put(body, run.log.tick_at(float(run.times[-1])))
+            if not np.isfinite(body.configuration).all():
+                raise HardwareError('it is nowhere: its state is not finite')
+            scene = PictureScene([body])
+            view = View.framing(scene.corners(), size=(360, 1000))
+            drawer = open_drawer(scene, size=view.size)
+            try:
+                axes.imshow(drawer.draw(view))
+            finally:
+                drawer.close()
+        except (ImportError, HardwareError) as error:
+            # Curves are worth having without a picture.
+            axes.text(0.5, 0.5, f'no picture: {error}', ha='center', wrap=True, fontsize=8)
+
+    def finish_time(self, axes: Any) -> None:
+        """Mark what happened, and have all panels show the same time."""
+        axes.set_xlabel('time [s]', fontsize=8)
+        begin = min(run.times[0] for run in self._runs)
+        end = max(run.times[-1] for run in self._runs)
+        axes.set_xlim(begin, end if end > begin else begin + 1e-3)
+        for time, what in self._runs[0].events:
+            axes.axvline(time, color='0.4', lw=0.8, ls=(0, (2, 2)))
+            axes.annotate(
+                what,
+                (time, 1.0),
+                xycoords=('data', 'axes fraction'),
+                xytext=(2, -2),
+                textcoords='offset points',
+                rotation=90,
+                va='top',
+                fontsize=6,
+                color='0.35',
+            )
+
+
+def _reached(run: RunData, joint: int) -> list[float]:
+    """Limits of a joint's effort that it comes near to."""
+    values = run.joints['u'][:, joint]
+    upper, lower = float(run.body.u_upper[joint]), float(run.body.u_lower[joint])
+    found = []
+    if 0.0 < upper < np.inf and values.max() > NEAR_LIMIT * upper:
+        found.append(upper)
+    if -np.inf < lower < 0.0 and values.min() < NEAR_LIMIT * lower:
+        found.append(lower)
+    return found
+
+
+def _draw_curves(axes: Any, curves: Sequence[Curve], label: str) -> None:
+    """Draw curves with their names beside them."""
+    for curve in curves:
+        axes.plot(
+            curve.times,
+            curve.values,
+            color=curve.color,
+            ls=curve.style,
+            lw=curve.width,
+            alpha=curve.alpha,
+        )
+    axes.set_ylabel(label, fontsize=8)
+    axes.tick_params(labelsize=8)
+    axes.grid(alpha=0.3)
+    axes.margins(y=0.08)
+    low, high = axes.get_ylim()
+    named = [curve for curve in curves if curve.label and len(curve.values)]
+    ends = [(float(np.nan_to_num(curve.values[-1])) - low) / (high - low) for curve in named]
+    for curve, height in zip(named, spread(ends, 0.085), strict=True):
+        axes.annotate(
+            curve.label,
+            (1.0, height),
+            xycoords='axes fraction',
+            xytext=(4, 0),
+            textcoords='offset points',
+            va='center',
+            fontsize=7.5,
+            color=curve.color,
+            annotation_clip=False,
+        )
+
+
+def spread(heights: Sequence[float], least: float) -> list[float]:
+    """Heights from 0 to 1 moved apart until they differ by a least distance, order kept."""
+    order = np.argsort(np.asarray(heights, dtype=float), kind='stable')
+    placed = np.clip(np.asarray(heights, dtype=float)[order], 0.0, 1.0)
+    for i in range(1, len(placed)):
+        placed[i] = max(placed[i], placed[i - 1] + least)
+    if len(placed) and placed[-1] > 1.0:
+        placed[-1] = 1.0
+        for i in range(len(placed) - 2, -1, -1):
+            placed[i] = min(placed[i], placed[i + 1] - least)
+    found = np.empty(len(placed))
+    found[order] = placed
+    return [float(value) for value in found]
