@@ -184,7 +184,7 @@ def test_command_runs_a_configuration_and_draws_it(tmp_path, capsys):
     [
         (
             ['LOG', 'x.avi'],
-            'OUT x.avi cannot be written: its name must end otherwise; choose from',
+            'OUT x.avi cannot be written: its name must end otherwise',
         ),
         (['LOG', 'x'], 'its name must end otherwise'),
         (['LOG', 'LOG'], 'its name must end otherwise'),
