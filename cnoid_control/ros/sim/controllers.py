@@ -115,12 +115,15 @@ class SimulatedControllers:
         """Deactivate and activate controllers in one go.
 
         With STRICT nothing changes unless all of it can be done; otherwise what cannot be done
-        is left out. Two controllers that want one joint are refused either way.
+        is left out. Two controllers that want one joint are refused either way, and so is a list
+        of which no name is known.
         """
         # Others than these two are not implemented by any manager: best effort is made.
         strict = (strictness or self._default_strictness) == STRICT
         problems = self._problems(activate, deactivate)
-        if problems and strict:
+        known = self._controllers.keys()
+        is_strange = any(names and known.isdisjoint(names) for names in (activate, deactivate))
+        if problems and (strict or is_strange):
             return SwitchResult(False, '; '.join(problems))
         stopping = {n for n in deactivate if n in self._controllers and self[n].active}
         starting = [

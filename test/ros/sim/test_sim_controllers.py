@@ -80,9 +80,22 @@ def test_strict_does_all_or_nothing(controllers, activate, deactivate, words):
     assert not result.ok
     assert words in result.message
     assert controllers['states'].active
-    assert controllers.switch(activate, [*deactivate, 'states'], BEST_EFFORT).ok
+    # A list of unknown names alone is refused by real managers, whatever the strictness.
+    known = activate if 'elbow' not in activate else [*activate, 'effort']
+    assert controllers.switch(known, [*deactivate, 'states'], BEST_EFFORT).ok
     assert not controllers['states'].active
     assert active(controllers) == ['effort']
+
+
+@pytest.mark.parametrize('strictness', [STRICT, BEST_EFFORT, 0])
+def test_a_list_without_a_known_name_is_refused(controllers, strictness):
+    """Nothing is switched then, not even what is known in the other list."""
+    assert controllers.switch(['effort'], [], STRICT).ok
+    for activate, deactivate in ((['elbow'], ['effort']), (['position'], ['elbow'])):
+        result = controllers.switch(activate, deactivate, strictness)
+        assert not result.ok
+        assert "'elbow' is not loaded" in result.message
+        assert active(controllers) == ['effort']
 
 
 def test_a_controller_can_be_restarted(controllers):
@@ -119,7 +132,7 @@ def test_a_switch_without_strictness_is_that_of_the_distribution():
         assert controllers.switch(['effort', 'nobody'], [], 0).ok is made
         assert active(controllers) == (['effort'] if made else [])
         # AUTO and FORCE_AUTO are best effort in all of them.
-        assert controllers.switch(['nobody'], ['effort'], 3).ok
+        assert controllers.switch(['nobody', 'effort'], ['effort'], 3).ok
 
 
 def test_an_error_deactivates_the_whole_chain(controllers):
