@@ -31,9 +31,12 @@ from cnoid_control.ros.robot.parameters import (
     command_options,
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
+from cnoid_control.ros.waiting import Waiting
 
 # Time between two looks for subscriptions [s].
 READER_POLL = 0.01
+# Time between two looks for a manager [s].
+LOOK = 1.0
 
 
 def ordered_joints(
@@ -176,6 +179,7 @@ class CommandControllers:
         """Wait for subscriptions: a robot in lock-step that misses a command waits for ever."""
         timeout = self._parameters.startup_timeout
         deadline = time.monotonic() + timeout
+        waiting = Waiting(self._node.get_logger().info)
         for publisher in publishers:
             while not publisher.reader_count:
                 if time.monotonic() > deadline or not self._node.context.ok():
@@ -183,6 +187,7 @@ class CommandControllers:
                         f'no subscriber on {publisher.topic!r} within {timeout:g} s: nobody '
                         f'receives the commands of {publisher.name!r}'
                     )
+                waiting.still(f'a subscriber on {publisher.topic!r}')
                 time.sleep(READER_POLL)
 
     def release(self) -> None:
@@ -210,7 +215,12 @@ class CommandControllers:
         if self.manager is not None or not name:
             return
         manager = ControllerManager(name, self._supervision)
-        if not manager.is_there(self._patience):
+        waiting = Waiting(self._node.get_logger().info)
+        deadline = time.monotonic() + self._patience
+        while not manager.is_there(min(LOOK, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() < deadline and self._node.context.ok():
+                waiting.still(f'{name!r}: nobody serves {name}/list_controllers')
+                continue
             raise RobotError(
                 f'no {name!r} found within {self._patience:g} s; start it, or set '
                 "hardware.ros2_control.controller_manager to '' where commands go to topics that "
@@ -338,7 +348,8 @@ class CommandControllers:
         options, manager = self._options[name], self.manager
         ask = None
         if manager is not None and options.type != 'joint_state':
-            manager.wait_until_usable(name, self._patience)
+            say = self._node.get_logger().info
+            manager.wait_until_usable(name, self._patience, say)
             ask = partial(manager.joints, name)
         joints = ordered_joints(options, known, ask)
         unknown = [joint for joint in joints if joint not in known]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cnoid_control.ros.exceptions import (
@@ -13,6 +13,7 @@ from cnoid_control.ros.exceptions import (
     UnusableController,
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
+from cnoid_control.ros.waiting import Waiting
 
 # How long a manager that may not be there is looked for [s].
 PRESENCE_TIMEOUT = 2.0
@@ -88,21 +89,30 @@ class ControllerManager:
         listed = (state.required_command_interfaces for state in self.states().values())
         return {interface for interfaces in listed for interface in interfaces}
 
-    def wait_until_usable(self, controller: str, timeout: float) -> None:
+    def wait_until_usable(
+        self, controller: str, timeout: float, say: Callable[[str], object]
+    ) -> None:
         """Wait until a controller is loaded and configured: spawners may be slow.
+
+        Args:
+            controller: its name.
+            timeout: longest wait [s].
+            say: told what is waited for, where it takes long.
 
         Raises:
             UnusableController: it is not within the time-out [s].
             ServiceUnavailable: the manager did not answer.
         """
         deadline = time.monotonic() + timeout
+        waiting = Waiting(say)
         while True:
             states = self.states()
             try:
                 _demand_usable(controller, states)
-            except UnusableController:
+            except UnusableController as error:
                 if time.monotonic() >= deadline:
                     raise
+                waiting.still(str(error))
                 time.sleep(POLL_PERIOD)
             else:
                 return

@@ -28,6 +28,7 @@ from cnoid_control.messages.layouts import ODOMETRY, StampedNumbers
 from cnoid_control.ros.exceptions import MissingChannel, WrongTopicType
 from cnoid_control.ros.message_types import message_class, typed_decoder
 from cnoid_control.ros.raw_dds import RawSubscription, open_subscription
+from cnoid_control.ros.waiting import Waiting
 
 # It matches every writer; only the newest message counts.
 STATE_QOS = QoSProfile(
@@ -115,17 +116,28 @@ class TopicReader(abc.ABC):
         """Take messages until one has this stamp [ns]; False after the time-out [s]."""
         return self._take_until(lambda: self.stamp >= stamp, timeout)
 
-    def wait_for_good(self, timeout: float) -> bool:
-        """Take messages until one is good; False after the time-out [s]."""
-        return self._take_until(lambda: not self.problem, timeout)
+    def wait_for_good(
+        self, timeout: float, say: Callable[[str], object] = lambda text: None
+    ) -> bool:
+        """Take messages until one is good; False after the time-out.
 
-    def _take_until(self, condition: Callable[[], bool], timeout: float) -> bool:
+        Args:
+            timeout: longest wait [s].
+            say: told what is waited for, where it takes long.
+        """
+        return self._take_until(lambda: not self.problem, timeout, Waiting(say))
+
+    def _take_until(
+        self, condition: Callable[[], bool], timeout: float, waiting: Waiting | None = None
+    ) -> bool:
         deadline = time.monotonic() + timeout
         while not condition():
             if not self.poll():
                 left = deadline - time.monotonic()
                 if left <= 0.0:
                     return False
+                if waiting is not None:
+                    waiting.still(lambda: f'{self.what} on {self.topic!r}: it {self.problem}')
                 self._inbox.wait(min(left, 0.05))
         return True
 

@@ -47,6 +47,7 @@ from cnoid_control.ros.robot.state_rate import (
 )
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.robot.switch_hold import SwitchHold
+from cnoid_control.ros.waiting import Waiting
 from cnoid_control.runtime.safety.joint_limits import JointLimits, model_limits
 from cnoid_control.runtime.safety.safe_command import write_final_command
 from cnoid_control.runtime.safety.watchdog import JUMP_TIME, STATE_TIME, default_timeout
@@ -303,6 +304,7 @@ class Ros2ControlHardware(Hardware):
         source.problem = ''
         source.restart()
         begin = time.monotonic()
+        waiting = Waiting(self.node.get_logger().info)
         while not source.poll():
             waited = time.monotonic() - begin
             known = np.isfinite(source.decoder.position)
@@ -315,6 +317,12 @@ class Ros2ControlHardware(Hardware):
                     f'topic {self.topic!r}: no complete joint state in '
                     f'{given.startup_timeout:g} s: {reason}'
                 )
+            waiting.still(
+                lambda: (
+                    f'joint states on {self.topic!r}: '
+                    f'{source.problem or why_silent(self.node, self.topic)}'
+                )
+            )
             source.subscription.wait(0.05)
 
     def _take_first(self) -> None:

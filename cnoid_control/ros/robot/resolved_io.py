@@ -203,7 +203,8 @@ def _open_readers(
         new.append(OdometryReader(robot.node, given.odometry, robot.body, lock_step, public))
     deadline = time.monotonic() + given.startup_timeout
     for reader in new:
-        if not reader.wait_for_good(deadline - time.monotonic()):
+        say = robot.node.get_logger().info
+        if not reader.wait_for_good(deadline - time.monotonic(), say):
             problem = reader.problem
             for one in new:
                 one.close()
