@@ -370,16 +370,30 @@ class Body:
         joint = self.model.joints[self.tree.pin_joints[link.index]]
         self.model.armature[joint.idx_v] = link.description.rotor_inertia
 
-    def device(self, index: int) -> Device:
-        """Device by its index."""
-        return self.devices[index]
+    def device(self, index: int | str) -> Device:
+        """Device by its index or its name.
+
+        Raises:
+            ModelError: there is none of that name; the message has those that there are.
+        """
+        if not isinstance(index, str):
+            return self.devices[index]
+        for device in self.devices:
+            if device.name == index:
+                return device
+        raise ModelError(
+            f'{self.name} has no device {index!r}; {choices(one.name for one in self.devices)}'
+        )
 
     def devices_of(self, device_type: type[DeviceT]) -> DeviceList[DeviceT]:
         """Devices of one type, derived types included."""
         return self.devices.of_type(device_type)
 
     def find_device(self, device_type: type[DeviceT], name: str) -> DeviceT | None:
-        """Device of that type and name; None where the name is of another type or unknown."""
+        """Device of that type and name; None where the name is of another type or unknown.
+
+        As Choreonoid's, for devices that a robot may have or not; `device(name)` demands one.
+        """
         for device in self.devices:
             if device.name == name and isinstance(device, device_type):
                 return device

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cnoid_control.body import StateFlag
+from cnoid_control.body.solids import lowest_height
 from cnoid_control.exceptions import describe
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.runtime.loop import ControlLoop, RunOutcome
@@ -32,7 +33,8 @@ class RunMonitor:
         max_joint_error: largest |q - q_target| of a commanded joint so far [rad] or [m].
         max_tilt: largest angle of the root's initially upward direction to the vertical [rad].
         tilt: the same angle in the last block [rad].
-        fell: whether the free root has tilted beyond 60 degrees or sunk below half its height.
+        fell: whether the free root has tilted beyond 60 degrees, or sunk below half the height
+            that it has when it stands in its first posture.
         start: initial position of the root [m], shape (3,).
     """
 
@@ -52,7 +54,10 @@ class RunMonitor:
         self.start = body.root_link.p.copy()
         # On uneven ground a root is as high as it is above the ground below it.
         self._terrain = getattr(loop.hardware, 'terrain', None)
-        self._height = float(self._heights(self.start[None])[0])
+        # Not where it is dropped from: how high it is over its lowest point in this posture.
+        above = float(self._heights(self.start[None])[0])
+        standing = float(self.start[2]) - lowest_height(body)
+        self._height = min(above, standing) if standing > LOW_ROOT else above
         self.max_joint_error = 0.0
         self.joint_error = 0.0
         self.max_tilt = 0.0

@@ -20,6 +20,7 @@ from cnoid_control.body import (
     SpotLight,
     VisionSensor,
 )
+from cnoid_control.body.exceptions import ModelError
 
 ALL_TYPES = [
     AccelerationSensor,
@@ -167,6 +168,9 @@ def test_find_device() -> None:
     assert body.find_device(Imu, 'WaistIMU') is body.device(2)
     assert body.find_device(ForceSensor, 'WaistIMU') is None
     assert body.find_device(Imu, 'Nose') is None
+    assert body.device('WaistIMU') is body.device(2)
+    with pytest.raises(ModelError, match=r"no device 'Nose'; choose from: .*WaistIMU"):
+        body.device('Nose')
     assert body.num_devices == 7
 
 

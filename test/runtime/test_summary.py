@@ -253,3 +253,16 @@ def test_the_real_time_factor_is_time_of_the_robot_by_time_on_the_wall() -> None
     for wall_time, factor in ((0.5, 2.0), (0.0, 0.0)):
         outcome = RunOutcome('completed', '', False, 100, wall_time, 0)
         assert summarize(CONFIG, loop, monitor, outcome)['real_time_factor'] == factor
+
+
+def test_a_robot_that_is_dropped_has_not_fallen() -> None:
+    """It is judged by how high it stands, not by where it was dropped from."""
+    from cnoid_control import Simulation
+
+    for height, pushed, fell in ((1.6, 0.0, False), (0.72, 600.0, True)):
+        changes = {'robot.position': [0.0, 0.0, height]}
+        with Simulation('sr1', changes=changes, record=False) as simulation:
+            simulation.run(1.0)
+            if pushed:
+                simulation.push('WAIST', [pushed, 0.0, 0.0], 0.3)
+            assert simulation.run(1.5)['fell'] is fell

@@ -11,7 +11,8 @@ import numpy as np
 
 from cnoid_control.controllers.composition.base_controller import Message
 from cnoid_control.controllers.composition.exceptions import unknown_item
-from cnoid_control.controllers.sensor_reading import find_device
+from cnoid_control.controllers.sensor_reading import SensorReading, find_device
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.plugin.mailbox import Mailbox, Trigger
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # What a message has besides sensors; efforts and the root only where they are read.
 STATE_ITEMS = ('t', 'dt', 'q', 'dq', 'qcmd', 'dqcmd', 'u', 'root_p', 'root_R', 'root_v', 'root_w')
+# Numbers of values of those that are not one a joint.
+SIZES = {'t': 1, 'dt': 1, 'root_p': 3, 'root_R': 9, 'root_v': 3, 'root_w': 3}
 
 
 class Condition(abc.ABC):
@@ -94,10 +97,16 @@ class Threshold(Condition):
         """Read the device that it looks at.
 
         Raises:
-            CnoidControlError: the robot has no such device.
+            CnoidControlError: the robot has no such device, or it measures fewer values.
         """
-        if self._name not in STATE_ITEMS:
-            io.enable_input(find_device(io.body, self._name))
+        if self._name in STATE_ITEMS:
+            size = SIZES.get(self._name, io.body.num_joints)
+        else:
+            device = find_device(io.body, self._name)
+            io.enable_input(device)
+            size = SensorReading.of_device(device).measurements.size
+        if self._index is not None and self._index >= size:
+            raise CnoidControlError(f'{self.item}: {self._name} has the values 0 to {size - 1}')
 
     def __str__(self) -> str:
         """When."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fake_hardware import two_joint_body
 
+from cnoid_control.body import load_body
 from cnoid_control.controllers.composition import (
     BaseController,
     ComposeController,
@@ -301,3 +302,13 @@ def test_conditions_on_the_state_need_no_sensor(item: str) -> None:
     assert not io.device_inputs
     with pytest.raises(CnoidControlError, match="unknown sensor 'nose'"):
         Threshold('nose', above=1.0).attach(io)
+    size = io.body.num_joints
+    Threshold(f'q[{size - 1}]', above=1.0).attach(io)
+    with pytest.raises(CnoidControlError, match=rf'q\[{size}\]: q has the values 0 to {size - 1}'):
+        Threshold(f'q[{size}]', above=1.0).attach(io)
+    with pytest.raises(CnoidControlError, match=r'root_p has the values 0 to 2'):
+        Threshold('root_p[3]', above=1.0).attach(io)
+    io = ControllerIO('test', load_body('package://cnoid_control/urdf/sr1.urdf'), 0.1)
+    Threshold('LeftAnkleForceSensor[5]', above=1.0).attach(io)
+    with pytest.raises(CnoidControlError, match='LeftAnkleForceSensor has the values 0 to 5'):
+        Threshold('LeftAnkleForceSensor[6]', above=1.0).attach(io)
