@@ -170,7 +170,9 @@ class GazeboRig:
 
     def publish(self, topic: str, kind: str, text: str) -> None:
         """Publish one message of Gazebo's own, in text form, below the world's topics."""
-        self._gz('topic', '-t', f'/world/{WORLD}/{topic}', '-m', f'gz.msgs.{kind}', '-p', text)
+        words = ('-t', f'/world/{WORLD}/{topic}', '-m', f'gz.msgs.{kind}', '-p', text)
+        if said := self._gz('topic', *words):
+            raise CnoidControlError(f'Gazebo did not take {text!r}: {said}')
 
     def _gz(self, *words: str) -> str:
         done = subprocess.run(
