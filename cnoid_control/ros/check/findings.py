@@ -277,20 +277,23 @@ def _rates(survey: Survey, plan: Plan, wanted: Wanted | None) -> Iterator[Findin
                 'the manager cannot keep its rate, or its hardware cannot: see /diagnostics',
             )
     period = 1.0 / timing.rate if timing.rate else 0.0
+    calmer = 'give the manager real-time priority, and the machine less to do'
+    if survey.computer.shared_memory:
+        calmer = f'do without shared memory first, see transport below; then {calmer}'
     if timing.jitter > JITTER * period:
         yield Finding(
             WARNING,
             'rate',
             f'{topic.name} comes irregularly: the time between two messages varies by '
             f'{1e3 * timing.jitter:.2g} ms, the longest was {1e3 * timing.longest:.3g} ms',
-            'give the manager real-time priority, and the machine less to do',
+            calmer,
         )
     elif timing.longest > GAP * period:
         yield Finding(
             WARNING,
             'rate',
             f'{topic.name} had a gap of {1e3 * timing.longest:.3g} ms',
-            'give the manager real-time priority, and the machine less to do',
+            calmer,
         )
     if timing.lost:
         yield Finding(

@@ -176,6 +176,20 @@ def test_interfaces_of_hardware_that_is_not_active() -> None:
     assert message.endswith('not available: elbow/effort')
 
 
+def test_gaps_are_put_down_to_shared_memory_where_it_is_used() -> None:
+    """Jitter and a gap say what to do first, and the transport comes with them."""
+    for changes in ({'jitter': 0.01}, {'longest': 0.2}):
+        survey = make_survey()
+        topic = survey.joint_states[0]
+        topic.timing = replace(topic.timing, **changes)
+        (found,) = find_problems(survey, make_plan(survey))[-1:]
+        assert found.remedy.startswith('give the manager real-time priority')
+        survey.computer.shared_memory = 2
+        rate, transport = find_problems(survey, make_plan(survey))[-2:]
+        assert rate.remedy.startswith('do without shared memory first')
+        assert (transport.subject, 'UDPv4' in transport.remedy) == ('transport', True)
+
+
 def test_a_hardware_component_that_is_not_active_is_named() -> None:
     """It is the error, not its interfaces; one that only measures is a warning."""
     survey = make_survey()
