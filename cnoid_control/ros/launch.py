@@ -50,8 +50,8 @@ WITHOUT_GAINS = ('topic', 'gazebo', 'mujoco_ros2_control')
 SIMULATED_TIMEOUT = 1.0
 # A person may pause a simulator: then nothing moves, and nothing is lost [s].
 PAUSE_TIMEOUT = 3600.0
-# Time after which a Gazebo that was killed is started again [s].
-RESPAWN_DELAY = 1.0
+# Time after which a Gazebo that was killed is started again [s], and how often that is done.
+RESPAWN_DELAY, MOST_RESPAWNS = 1.0, 5
 GZ_ARGS = '-r -v 1'
 # World that stands for the Gazebo that runs already.
 RUNNING = 'running'
@@ -103,6 +103,7 @@ class Bringup:
         self.gz_args, self.gazebo_world = given['gz_args'], given['world']
         self.joins = self.hardware == 'gazebo' and self.gazebo_world == RUNNING
         self.respawn = given['respawn'] == 'true'
+        self._deaths = 0
         self._check_gazebo(given)
         speed = self._speed(given['speed'])
         self.files = LaunchFiles(
@@ -348,9 +349,12 @@ class Bringup:
         again = OnProcessStart(target_action=gazebo, on_start=started)
         return [RegisterEventHandler(again), gazebo, clock]
 
-    def _gazebo_ended(self, event: ProcessExited, _: LaunchContext) -> list[Action]:
+    def _gazebo_ended(self, event: ProcessExited, context: LaunchContext) -> list[Action]:
         """End the launch with Gazebo, unless that was killed and is started again."""
-        if self.respawn and event.returncode != 0:
+        if context.is_shutdown:
+            return []
+        self._deaths += 1
+        if self.respawn and event.returncode != 0 and self._deaths <= MOST_RESPAWNS:
             reset = f'{self.namespace.rstrip("/")}/{PACKAGE}/reset'
             return [
                 LogInfo(

@@ -393,14 +393,14 @@ def test_gazebo_ends_with_the_launch(root, tmp_path):
     assert given['watchdog.rate_action'] == 'warn'
 
 
-def ended(gazebo, code):
+def ended(gazebo, code, context=None):
     """Return what follows when Gazebo has ended with a status."""
     event = ProcessExited(
         action=gazebo, name='gazebo', cmd=['gz'], cwd=None, env=None, pid=1, returncode=code
     )
     # How the action knows what to do then is its own affair.
     (handler,) = [value for key, value in vars(gazebo).items() if key.endswith('__on_exit')]
-    return handler(event, None)
+    return handler(event, context or LaunchContext())
 
 
 def test_gazebo_with_a_window_by_default(root):
@@ -420,8 +420,15 @@ def test_a_gazebo_that_was_killed_is_started_again_by_option(root):
         assert [type(action) for action in ended(gazebo, code)] == [EmitEvent]
     actions, gazebo, context = gazebo_of(root, respawn='true', namespace='left')
     assert [type(action) for action in ended(gazebo, 0)] == [EmitEvent]
-    (said,) = ended(gazebo, -9)
-    assert isinstance(said, LogInfo)
+    for _ in range(4):
+        (said,) = ended(gazebo, -9)
+        assert isinstance(said, LogInfo)
+    # Where the launch ends, so does Gazebo.
+    ending = LaunchContext()
+    ending._set_is_shutdown(True)
+    assert ended(gazebo, -2, ending) == []
+    # One that dies again and again has a reason.
+    assert [type(action) for action in ended(gazebo, -9)] == [EmitEvent]
     assert '/left/cnoid_control/reset' in perform_substitutions(context, said.msg)
     (handler,) = [
         one.event_handler
