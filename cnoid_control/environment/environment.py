@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ from cnoid_control.environment.rewards import Function, Reward, call, find_funct
 from cnoid_control.evaluation.randomization import SECTION
 from cnoid_control.evaluation.runner import RandomizedRuns, Runner
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.hardware.registry import hardware_kind
+from cnoid_control.parameters import locate_plugin
 from cnoid_control.plugin.mailbox import Twist
 from cnoid_control.runtime.config import RunConfig, override, parse_config
 from cnoid_control.runtime.defaults import make_robot
+from cnoid_control.runtime.world_config import is_world
 from cnoid_control.simulated_robot import load_source
 from cnoid_control.simulation import Simulation
 
@@ -36,6 +40,29 @@ NEVER, FELL = 'never', 'fell'
 MOST_RUNS = 2**31
 # Share of a tick by which a period may be no whole number of them.
 TOLERANCE = 1e-6
+
+
+def _observed(observations: Sequence[str], terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the observation.
+
+    Keys of a configuration have no dots: a term with a dot in its name, such as
+    'file.py:function', gets another name and has the old one as its source. A file is taken from
+    the working folder where it is there.
+    """
+    names: list[str] = []
+    options = dict(terms)
+    for name in observations:
+        if '.' in name:
+            file, _, rest = name.rpartition(':')
+            is_file = file.endswith('.py')
+            is_here = is_file and Path(file).is_file()
+            source = locate_plugin(name, Path.cwd()) if is_here else name
+            short = rest if is_file else re.sub(r'\W', '_', name)
+            options[short] = {'source': source, **options.pop(name, {})}
+            name = short
+        names.append(name)
+    found: dict[str, Any] = {'observations': names} if names else {}
+    return found | ({'terms': options} if options else {})
 
 
 class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
@@ -134,11 +161,9 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         )
         # Controllers say in every episode what they have to say: it is kept, not printed.
         self.messages = io.StringIO()
-        observed: dict[str, Any] = {}
-        if observations:
-            observed['observations'] = list(observations)
-        if terms:
-            observed['terms'] = dict(terms)
+        observed = _observed(observations, terms or {})
+        if isinstance(config, (str, Path)) and is_world(config):
+            raise CnoidControlError(f'config {config}: has several robots; an agent moves one')
         self._kind = action
         if action == JOINTS:
             built = self._build_joints(
@@ -151,7 +176,12 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
                 f"action is {action!r}; choose from: 'joints', 'mailbox:NAME', 'option:KEY'"
             )
         self._fields = tuple(fields)
-        given = built[0].parameters
+        given, hardware = built[0].parameters, built[0].hardware_type
+        if not hardware_kind(hardware).is_simulated or hardware == 'replay':
+            raise CnoidControlError(
+                f'hardware.type is {hardware!r}: only a simulated robot can be set back for the '
+                'next episode'
+            )
         self.duration = self._time('duration', duration or given.duration or USUAL_DURATION)
         drawn = {} if randomize is False else dict(given.randomize)
         if isinstance(randomize, Mapping):
@@ -164,6 +194,7 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         self._asked: np.ndarray | None = None
         self._begin({})
         self._make_spaces(low, high)
+        self.action = self.previous_action = np.zeros(len(self.action_names))
         self.metadata = {**self.metadata, 'render_fps': max(1, round(1.0 / self.period))}
 
     # --- what it is made of -------------------------------------------------------------------
@@ -414,7 +445,12 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         """Go on with the tick that was left; until the next observation, or the end."""
         episode = self._episode
         assert episode is not None
-        episode.parent = getcurrent()
+        try:
+            episode.parent = getcurrent()
+        except ValueError:
+            raise CnoidControlError(
+                'the episode was begun in another thread: use an environment in one thread'
+            ) from None
         try:
             episode.switch(action)
         except CnoidControlError as error:
@@ -524,8 +560,9 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         return self._renderer.draw(self.simulation)
 
     def close(self) -> None:
-        """Leave the episode and free what draws pictures."""
+        """Leave the episode and free what draws pictures; a reset begins anew."""
         self._leave()
+        self.reason = 'the environment was closed'
         self.simulation.close()
         if self._renderer is not None:
             self._renderer.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -367,6 +368,10 @@ def test_actions_beyond_the_bounds_are_clipped_and_nonsense_is_refused() -> None
         ({'low': 1.0, 'high': 0.0}, 'is not below'),
         ({'render_mode': 'human'}, "render_mode is 'human'; choose None or one of rgb_array"),
         ({'options': {'kq': 1.0}}, 'kq: unknown option'),
+        (
+            {'changes': {'hardware.type': 'ros2_control'}},
+            "hardware.type is 'ros2_control': only a simulated robot can be set back",
+        ),
         ({'action': 'option:posture', 'period': 0.0015}, 'whole number of ticks of 0.001 s'),
     ],
 )
@@ -463,3 +468,81 @@ def test_gymnasium_finds_no_fault_in_what_is_randomised() -> None:
         env = Environment('pd', randomize=RANDOM, action=action, duration=0.5)
         check_env(env, skip_render_check=True)
         env.close()
+
+
+def test_an_episode_belongs_to_a_thread() -> None:
+    """Another one is told so; the first one goes on."""
+    env = Environment('pd')
+    env.reset()
+    said: list[str] = []
+
+    def step() -> None:
+        with pytest.raises(CnoidControlError) as caught:
+            env.step(np.zeros(7))
+        said.append(str(caught.value))
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert said == ['the episode was begun in another thread: use an environment in one thread']
+    assert env.step(np.zeros(7))[2] is False
+    env.close()
+
+
+def test_after_its_end_an_environment_begins_anew() -> None:
+    """Closed, or left by an error in the reward."""
+    env = Environment('pd', reward=lambda env: 1.0 / float(env.action[0]))
+    env.reset()
+    with pytest.raises(CnoidControlError, match='reward: the function raised ZeroDivisionError'):
+        env.step(np.zeros(7))
+    env.reset()
+    assert env.step(np.ones(7))[1] == 1.0
+    env.close()
+    with pytest.raises(CnoidControlError, match='has ended: the environment was closed; reset'):
+        env.step(np.ones(7))
+    env.reset()
+    assert env.step(np.ones(7))[1] == 1.0
+    env.close()
+
+
+def test_several_robots_are_refused_and_files_are_found_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A term of the working folder."""
+    monkeypatch.chdir(tmp_path)
+    Path('pair.yaml').write_text(
+        '/**: {ros__parameters: {robots: {a: {config: pd}, b: {config: pd, position: [1, 0]}}}}'
+    )
+    with pytest.raises(CnoidControlError, match=r'pair.yaml: has several robots'):
+        Environment('pair.yaml')
+    Path('mine.py').write_text('def two(situation):\n    return [1.0, situation.body.q[1]]\n')
+    env = Environment('pd', observations=['mine.py:two'], terms={'mine.py:two': {'scale': 2.0}})
+    observation, _ = env.reset()
+    assert observation == pytest.approx([2.0, 2.0 * env.robot.q[1]])
+    options = env.policy_options('a.onnx')
+    assert options['observations'] == ['two']
+    assert options['terms'] == {'two': {'source': f'{tmp_path}/mine.py:two', 'scale': 2.0}}
+    env.close()
+    env = Environment('sr1_pd', observations=['device:WaistGyro.w'])
+    assert env.reset()[0].shape == (3,)
+    env.close()
+
+
+def test_a_robot_without_physics() -> None:
+    """The ideal robot follows positions exactly; pictures are drawn by rays."""
+    env = Environment(
+        'pd',
+        changes={'hardware.type': 'kinematic'},
+        options={'actuators': 'servo'},
+        render_mode='rgb_array',
+        width=40,
+        height=30,
+    )
+    env.reset()
+    for _ in range(100):
+        env.step(np.full(7, 0.4))
+    way = 0.4 * np.array(env.policy_options('a.onnx')['action']['scale'])
+    assert way.min() >= 0.08 - 1e-9
+    assert env.robot.q == pytest.approx(env.robot.start_posture + way, abs=1e-6)
+    assert env.render().shape == (30, 40, 3)
+    env.close()
