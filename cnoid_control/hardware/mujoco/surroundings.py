@@ -40,11 +40,10 @@ class Surroundings:
             data: the state of the simulation.
         """
         self._model, self._data = mapping.model, data
-        self._link_of_body = {
-            int(body): index
-            for index, body in enumerate(mapping.links)
-            if body and index not in mapping.inner_links
-        }
+        self._link_of_body = np.full(mapping.model.nbody, -1)
+        for index, body in enumerate(mapping.links):
+            if body and index not in mapping.inner_links:
+                self._link_of_body[body] = index
         self._things = moving_things(mapping.model, mapping.links)
         self._scratch: mujoco.MjData | None = None
         self._state = np.zeros(mujoco.mj_stateSize(mapping.model, int(STATE)))
@@ -65,20 +64,22 @@ class Surroundings:
         mujoco.mj_getState(model, data, self._state, int(STATE))
         mujoco.mj_setState(model, scratch, self._state, int(STATE))
         mujoco.mj_forward(model, scratch)
-        rows: list[np.ndarray] = []
-        bodies = model.geom_bodyid
-        for i in range(scratch.ncon):
-            contact = scratch.contact[i]
-            if contact.efc_address < 0:
-                continue
+        contacts = scratch.contact
+        # Bodies of both geoms, as links; -1 for what is no link of the robot.
+        links = self._link_of_body[model.geom_bodyid[contacts.geom]]
+        acting = np.flatnonzero((contacts.efc_address >= 0) & (links >= 0).any(axis=1))
+        forces = np.empty((len(acting), 3))
+        for row, i in enumerate(acting.tolist()):
             mujoco.mj_contactForce(model, scratch, i, force)
-            in_world = force[:3] @ contact.frame.reshape(3, 3)
-            # The force is that which the first geom exerts on the second one.
-            for geom, sign in ((contact.geom2, 1.0), (contact.geom1, -1.0)):
-                link = self._link_of_body.get(int(bodies[geom]))
-                if link is not None:
-                    rows.append(np.concatenate([[link], contact.pos, sign * in_world]))
-        return np.array(rows).reshape(-1, CONTACT_COLUMNS)
+            forces[row] = force[:3]
+        in_world = np.einsum('ni,nij->nj', forces, contacts.frame[acting].reshape(-1, 3, 3))
+        # The force is that which the first geom exerts on the second one.
+        sides = [
+            np.column_stack([links[acting, side], contacts.pos[acting], sign * in_world])
+            for side, sign in ((1, 1.0), (0, -1.0))
+        ]
+        rows = np.concatenate(sides)
+        return rows[rows[:, 0] >= 0.0]
 
     def things(self) -> dict[str, np.ndarray]:
         """Poses of what moves besides the robot: x y z and quaternion x y z w, by name."""
