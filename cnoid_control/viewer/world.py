@@ -72,6 +72,7 @@ def surroundings(body: Body, config: RunConfig | None) -> Surroundings:
     """
     from cnoid_control.hardware.mujoco.model import build_model, compile_spec, world_spec
     from cnoid_control.hardware.mujoco.parameters import MujocoParameters, SceneParameters
+    from cnoid_control.hardware.mujoco.terrain import Terrain
 
     given = None if config is None else config.hardware.get(config.hardware_type)
     if not isinstance(given, SceneParameters):
@@ -80,11 +81,15 @@ def surroundings(body: Body, config: RunConfig | None) -> Surroundings:
     if not isinstance(given, MujocoParameters):
         shared = {each.name: getattr(given, each.name) for each in fields(SceneParameters)}
         given = MujocoParameters(**shared)
+    links = np.zeros(0, dtype=int)
     if body.description.mjcf or body.description.scene:
         mapping = build_model(body, given, config.time_step)
-        return read_surroundings(mapping.model, mapping.links)
-    spec = world_spec('world', given, config.time_step)
-    return read_surroundings(compile_spec(spec, 'world'), np.zeros(0, dtype=int))
+        model, links = mapping.model, mapping.links
+    else:
+        model = compile_spec(world_spec('world', given, config.time_step), 'world')
+    if given.terrain.is_uneven:
+        Terrain(given).put(model)
+    return read_surroundings(model, links)
 
 
 def read_surroundings(model: mujoco.MjModel, links: np.ndarray) -> Surroundings:
@@ -136,11 +141,26 @@ def read_surroundings(model: mujoco.MjModel, links: np.ndarray) -> Surroundings:
 def _color(model: mujoco.MjModel, geom: int) -> tuple[float, float, float, float]:
     material = int(model.geom_matid[geom])
     # As MuJoCo draws it: a material wins over a colour that is the default.
-    rgba = model.geom_rgba[geom]
+    rgba = model.geom_rgba[geom].astype(float)
     if material >= 0 and np.allclose(rgba, [0.5, 0.5, 0.5, 1.0]):
-        rgba = model.mat_rgba[material]
+        rgba = model.mat_rgba[material].astype(float)
+        rgba[:3] *= _mean_color(model, material)
     red, green, blue, alpha = rgba.tolist()
     return red, green, blue, alpha
+
+
+def _mean_color(model: mujoco.MjModel, material: int) -> np.ndarray:
+    """Mean colour of the texture of a material, from 0 to 1; white where it has none."""
+    import mujoco
+
+    texture = int(model.mat_texid[material, int(mujoco.mjtTextureRole.mjTEXROLE_RGB)])
+    if texture < 0 or model.tex_nchannel[texture] < 3:
+        return np.ones(3)
+    channels = int(model.tex_nchannel[texture])
+    size = int(model.tex_height[texture] * model.tex_width[texture])
+    first = int(model.tex_adr[texture])
+    pixels = model.tex_data[first : first + size * channels].reshape(-1, channels)
+    return pixels[:, :3].mean(axis=0) / 255.0
 
 
 def _kind(model: mujoco.MjModel, geom: int) -> mujoco.mjtGeom:

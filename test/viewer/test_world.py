@@ -140,3 +140,20 @@ def test_a_scene_file_is_shown(tmp_path):
     assert isinstance(ground.geometry, Mesh)
     assert thing(found, 'crate').moves
     assert Path(body.description.scene) == scene
+
+
+def test_uneven_ground_is_the_one_that_the_robot_walks_on():
+    """Heights and colour of the configuration's terrain, as the hardware has it."""
+    changes = {'hardware.mujoco.terrain.roughness': 0.05, 'hardware.mujoco.terrain.slope': 5.0}
+    config = load_config('sr1_pd', changes)
+    body = make_robot(config.parameters.robot, config.folder)
+    found = surroundings(body, config)
+    assert not found.grounds
+    (ground,) = thing(found, 'world').shapes
+    vertices, _ = merged(surfaces(ground))
+    with Simulation('sr1_pd', changes=changes) as sim:
+        wanted = sim.hardware.terrain.height(vertices[:, 0], vertices[:, 1])
+    np.testing.assert_allclose(vertices[:, 2], wanted, atol=1e-4)
+    assert np.ptp(vertices[:, 2]) > 0.5
+    # The mean of the two colours of its checkers.
+    np.testing.assert_allclose(ground.color, [0.675, 0.7, 0.735, 1.0], atol=0.01)
