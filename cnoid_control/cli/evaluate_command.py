@@ -80,6 +80,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--after-fall', action='store_true', help='go on with a run when the robot has fallen'
     )
+    parser.add_argument(
+        '--timeout',
+        metavar='S',
+        type=seconds,
+        help='time on the wall clock after which a run is lost [s]; 60 and 200 times its duration '
+        'where not given',
+    )
     add_config_arguments(parser)
     add_executor_arguments(parser)
     parser.add_argument('--csv', metavar='FILE.csv', help='write the table of all runs')
@@ -169,6 +176,7 @@ def run(args: argparse.Namespace) -> int:
             passes=args.passes or PASSES,
             metrics=[NamedMetric(text) for text in args.metric],
             stop_on_fall=not args.after_fall,
+            timeout=args.timeout,
             workers=args.workers if args.one is None or args.ray else 0,
             ray=args.ray,
             on_run=progress.update,

@@ -19,6 +19,9 @@ from cnoid_control.simulation import Simulation
 
 # What a run that has not failed must obey to pass, where nothing else is asked for.
 PASSES = 'not fell'
+# Time that a run may take on the wall clock where none is given: this [s], and this many times
+# its duration.
+PATIENCE, SLOWEST = 60.0, 200.0
 
 
 class Evaluation(EvaluationTable):
@@ -96,6 +99,7 @@ def evaluate(
     passes: str = PASSES,
     metrics: Metric | Iterable[Metric] = (),
     stop_on_fall: bool = True,
+    timeout: float | None = None,
     workers: int | None = None,
     ray: str | None = None,
     on_run: Callable[[Evaluation, Row], None] | None = None,
@@ -119,6 +123,8 @@ def evaluate(
         metrics: functions that are given the `Simulation` of each run when it is over, recorded,
             and return more values of it by name.
         stop_on_fall: whether a run ends when the robot has fallen.
+        timeout: time that a run may take in a worker, on the wall clock [s], before it is lost;
+            1 minute and 200 times its duration where None.
         workers: processes; one per core where None; 0 for none but this one.
         ray: address of a Ray cluster, in the place of processes.
         on_run: called after each run.
@@ -133,6 +139,8 @@ def evaluate(
     if seed < 0:
         raise CnoidControlError(f'seed is {seed}; a number of at least 0 was expected')
     section = read_section(randomize) if isinstance(randomize, (str, Path)) else randomize
+    if timeout is not None and not timeout > 0.0:
+        raise CnoidControlError(f'timeout is {timeout!r}; a time above 0 s was expected')
     rule = Rule(passes)
     work = load_runs(
         source,
@@ -145,6 +153,7 @@ def evaluate(
         metrics=(metrics,) if callable(metrics) else tuple(metrics),
         stop_on_fall=stop_on_fall,
     )
+    work.timeout = timeout or PATIENCE + SLOWEST * work.duration
     runner = Runner(work)
     runner.randomization.check([run_seed(seed, run) for run in numbers])
     # What the physics refuses is refused now, not once per run.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import logging
 import math
 import os
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,8 @@ class RandomizedRuns:
         controller: class or function in the place of the configuration's controller, if any.
         metrics: functions that measure more of a run that is over.
         stop_on_fall: whether a run ends when the robot has fallen.
+        timeout: time that a run may take in a worker, on the wall clock [s].
+        home: process that the runs were asked for in.
     """
 
     config: RunConfig
@@ -50,6 +55,7 @@ class RandomizedRuns:
     controller: Any = None
     metrics: tuple[Metric, ...] = ()
     stop_on_fall: bool = True
+    timeout: float = math.inf
     home: int = field(default_factory=os.getpid)
 
     def __call__(self) -> Callable[[Any], Row]:
@@ -62,7 +68,7 @@ class RandomizedRuns:
         # What is there now stays: to look for garbage then costs little.
         gc.collect()
         gc.freeze()
-        return runner.row
+        return runner.row_in_time
 
 
 class _Model:
@@ -215,6 +221,15 @@ class Runner:
             summary = simulation.run(self.runs.duration)
             return self.measure(run, simulation, summary)
 
+    def row_in_time(self, task: Any) -> Row:
+        """Do a run that may not take longer than its time on the wall clock.
+
+        Raises:
+            CnoidControlError: it does.
+        """
+        with _time_limit(self.runs.timeout):
+            return self.row(task)
+
     def measure(self, run: int, simulation: Simulation, summary: RunSummary) -> Row:
         """Values of a run that is over.
 
@@ -240,6 +255,26 @@ class Runner:
             if not variable.is_constant
             for value in [variable.draw(seed)]
         }
+
+
+@contextlib.contextmanager
+def _time_limit(limit: float) -> Iterator[None]:
+    """Interrupt what this thread does after a time on the wall clock [s], where it can be."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if math.isinf(limit) or not is_main or not hasattr(signal, 'setitimer'):
+        yield
+        return
+
+    def give_up(*_: object) -> None:
+        raise CnoidControlError(f'the run took longer than {limit:g} s')
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _stop_on_fall(simulation: Simulation) -> None:

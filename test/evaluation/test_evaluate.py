@@ -115,6 +115,41 @@ def test_a_fall_ends_the_run():
     assert whole['duration'] == 2.0
 
 
+HANGING = """
+from cnoid_control import SimpleController
+
+class Hanging(SimpleController):
+    def initialize(self, io):
+        self.hangs = io.body.q[0] > 1.0
+        return True
+
+    def control(self):
+        while self.hangs:
+            pass
+        return True
+"""
+
+
+def test_a_controller_that_hangs_costs_its_own_runs(tmp_path):
+    """The others are done, and it is said."""
+    (tmp_path / 'hanging.py').write_text(HANGING)
+    section = {'posture.*': {'choice': [-0.1, 0.1]}}
+    found = evaluate(
+        'pendulum',
+        section,
+        6,
+        controller=f'{tmp_path}/hanging.py:Hanging',
+        duration=0.05,
+        workers=1,
+        timeout=1.0,
+    )
+    (joint,) = found.parameters
+    assert {row['passed'] for row in found.rows} == {False, True}
+    for row in found.rows:
+        assert row['passed'] == (row[joint] < 0.0)
+        assert row['passed'] or 'longer than 1 s' in row['reason']
+
+
 def test_ctrl_c_keeps_what_is_there():
     """The runs so far are returned, in order."""
     done = []
@@ -135,6 +170,8 @@ def test_ctrl_c_keeps_what_is_there():
         ({'runs': 0}, 'at least 1'),
         ({'runs': [-1]}, 'at least 1'),
         ({'seed': -1}, 'at least 0'),
+        ({'timeout': 0.0}, 'timeout is 0'),
+        ({'randomize': 3}, 'randomize is 3'),
         ({'passes': 'tilt < 3'}, "no value 'tilt'; choose from: run"),
         ({'duration': 0.0}, 'duration'),
         ({'controller': PDController()}, 'give its class'),

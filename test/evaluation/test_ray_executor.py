@@ -74,3 +74,13 @@ def test_a_cluster_that_is_not_there_is_named():
     ray.shutdown()
     with pytest.raises(CnoidControlError, match=r'127\.0\.0\.1:1.*ray start'):
         make_executor(Threads(), ray='127.0.0.1:1')
+
+
+def test_an_evaluation_is_the_same_table(cluster):
+    """Byte for byte what this computer makes of it."""
+    from cnoid_control import evaluate
+
+    section = {'mass': {'uniform': [0.8, 1.2]}, 'noise.q': {'uniform': [0.0, 0.001]}}
+    here = evaluate('pendulum', section, 8, duration=0.1, workers=0)
+    there = evaluate('pendulum', section, 8, duration=0.1, ray=cluster.address)
+    assert there.to_csv() == here.to_csv()
