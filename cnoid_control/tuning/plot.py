@@ -134,7 +134,10 @@ def _draw_slice(axes: Any, tuning: Tuning, name: str) -> None:
     if len(shown):
         axes.plot(where[~good], np.full((~good).sum(), shown.max()), 'x', color=BAD, markersize=4)
     if kind == 'log_uniform':
+        from matplotlib.ticker import NullFormatter
+
         axes.set_xscale('log')
+        axes.xaxis.set_minor_formatter(NullFormatter())
     if kind == CHOICE:
         axes.set_xticks(range(len(variable.ends)), [str(one) for one in variable.ends])
     if tuning.best is not None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import yaml
 
 from cnoid_control.evaluation.config_file import config_text
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.recording import html_table
 from cnoid_control.runtime.config import (
+    NODE_KEYS,
     ROS_KEYS,
     RunConfig,
     find_config,
@@ -22,6 +24,7 @@ from cnoid_control.runtime.config import (
     read_parameter_file,
 )
 from cnoid_control.runtime.defaults import CONFIG_SUFFIXES
+from cnoid_control.strict_yaml import load_yaml
 from cnoid_control.tuning.score import Score, Scorer
 from cnoid_control.tuning.space import Variable
 from cnoid_control.tuning.study import Trial
@@ -30,17 +33,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def ros_values(source: object) -> dict[str, Any]:
-    """Values of a configuration's file that are for ROS nodes; none where it has no file."""
+@dataclass
+class RosValues:
+    """What a configuration's file holds for ROS nodes, and no run depends on.
+
+    Attributes:
+        keys: values beside those of the run, by key.
+        nodes: sections of other nodes, by name.
+    """
+
+    keys: dict[str, Any] = field(default_factory=dict)
+    nodes: dict[str, Any] = field(default_factory=dict)
+
+
+def ros_values(source: object) -> RosValues:
+    """What the file of a configuration holds for ROS nodes; nothing where it has no file."""
     if not isinstance(source, (str, Path)):
-        return {}
+        return RosValues()
     try:
         path = find_config(source)
     except CnoidControlError:
-        return {}
+        return RosValues()
     if path.suffix not in CONFIG_SUFFIXES:
-        return {}
-    return {key: value for key, value in read_parameter_file(path).items() if key in ROS_KEYS}
+        return RosValues()
+    content = load_yaml(path.read_text(encoding='utf-8'))
+    return RosValues(
+        {key: value for key, value in read_parameter_file(path).items() if key in ROS_KEYS},
+        {name: section for name, section in content.items() if name not in NODE_KEYS},
+    )
 
 
 class Tuning:
@@ -53,7 +73,7 @@ class Tuning:
         baseline: score of the configuration as it was; None where it is not known yet.
         importance: share of each value in how good trials are, by objective.
         interrupted: whether trials are missing because somebody stopped it.
-        also: values of the configuration's file that are for ROS nodes, kept in files of trials.
+        also: what the configuration's file holds for ROS nodes, and files of trials hold too.
     """
 
     def __init__(
@@ -73,7 +93,7 @@ class Tuning:
         self.baseline = baseline
         self.importance: dict[str, dict[str, float]] = {}
         self.interrupted = False
-        self.also: dict[str, Any] = {}
+        self.also = RosValues()
 
     def add(self, trial: Trial) -> None:
         """Take a trial that is done."""
@@ -179,8 +199,10 @@ class Tuning:
         trial = trial or self.best
         config = self.config(trial)
         assert trial is not None
-        config = replace(config, values={**config.values, **self.also})
+        config = replace(config, values={**config.values, **self.also.keys})
         text = config_text(config, '\n# '.join([*self._findings(trial), *note.splitlines()]))
+        if self.also.nodes:
+            text += yaml.safe_dump(self.also.nodes, sort_keys=False, allow_unicode=True)
         try:
             Path(path).write_text(text, encoding='utf-8')
         except OSError as error:
@@ -192,6 +214,8 @@ class Tuning:
         lines = [f'{self._config.name}, tuned: trial {trial.number} of {len(self.trials)}, {runs}']
         for index, objective in enumerate(self.scorer.objectives):
             before = '' if self.baseline is None else f', was {self.baseline.values[index]:.5g}'
+            if self.baseline is not None and not self.baseline.is_feasible:
+                before += ' and did not obey'
             value = trial.score.values[index]
             lines.append(f'{objective.direction} {objective}: {value:.5g}{before}')
         lines += [f'subject to {constraint}' for constraint in self.scorer.constraints]

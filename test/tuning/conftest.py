@@ -24,6 +24,8 @@ CONFIG = """
     # For the node.
     realtime_priority: 7
     hardware: {mujoco: {floor: false, gravity: 0.0}}
+cnoid_control_mujoco:
+  ros__parameters: {real_time_factor: 0.5}
 """
 # A mast on a foot: it stands where kp is above its weight times height, 8 kg at 0.5 m.
 POST = """<robot name="post">

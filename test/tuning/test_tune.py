@@ -101,6 +101,7 @@ def test_the_file_is_a_configuration_as_it_is(folder):
     assert values['realtime_priority'] == 7
     assert {**values, 'pd': 0, 'robot': 0} == {**before, 'pd': 0, 'robot': 0}
     text = path.read_text()
+    assert 'cnoid_control_mujoco:\n  ros__parameters:\n    real_time_factor: 0.5\n' in text
     assert f'# found pd.kp: {tuning.best.values["pd.kp"]}' in text
     assert '# subject to max_joint_error:worst<1' in text
     with Simulation(path) as simulation:
