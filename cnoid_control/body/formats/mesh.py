@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cnoid_control.body.description import Cone, Mesh
+from cnoid_control.body.formats.collada import read_collada
 from cnoid_control.body.formats.resources import FILE_SCHEME, PACKAGE_SCHEME
 
 
@@ -32,7 +33,10 @@ def read_mesh(path: str) -> Triangles:
 
     Raises:
         ValueError: the file holds no mesh.
+        OSError: it cannot be read.
     """
+    if Path(path).suffix.lower() == '.dae':
+        return Triangles(*read_collada(Path(path).read_text('utf-8', 'replace'), path))
     # Imported here: it takes long, and robots of plain shapes need none of it.
     import coal
 
