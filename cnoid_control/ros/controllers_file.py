@@ -17,6 +17,7 @@ from cnoid_control.runtime.config import InvalidConfigFile
 from cnoid_control.strict_yaml import load_yaml, ros_yaml
 
 MANAGER = 'controller_manager'
+WRENCH_PLUGIN = 'mujoco_ros2_control_plugins/ExternalWrenchPlugin'
 
 
 class LoadedControllers(NamedTuple):
@@ -58,10 +59,10 @@ def rate_text(rate: float) -> str:
     return ros_yaml(content)
 
 
-def pid_text(body: Body, period: float) -> str:
-    """Text of a parameter file with the gains by which mujoco_ros2_control makes efforts.
+def mujoco_text(body: Body, period: float) -> str:
+    """Text of mujoco_ros2_control's parameter file: gains to make efforts with, and pushes.
 
-    Without them its motors take efforts alone, and a robot falls before anybody commands it.
+    Without gains its motors take efforts alone, and a robot falls before anybody commands it.
 
     Args:
         body: the robot in its start posture, with forward kinematics done.
@@ -80,8 +81,11 @@ def pid_text(body: Body, period: float) -> str:
         kp, kd = float(gains.kp[i]), float(gains.kd[i])
         position[joint.joint_name] = {'p': kp, 'd': kd, **limits}
         velocity[joint.joint_name] = {'p': kd, 'd': 0.0, **limits}
-    pids = {'position': position, 'velocity': velocity}
-    return ros_yaml({'/**': {'ros__parameters': {'pid_gains': pids}}})
+    parameters = {
+        'pid_gains': {'position': position, 'velocity': velocity},
+        'mujoco_plugins': {'external_wrench': {'type': WRENCH_PLUGIN}},
+    }
+    return ros_yaml({'/**': {'ros__parameters': parameters}})
 
 
 def read_controllers(file: Path) -> LoadedControllers:

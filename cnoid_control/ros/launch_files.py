@@ -26,7 +26,7 @@ from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.ros.controllers_file import (
     LoadedControllers,
     controllers_text,
-    pid_text,
+    mujoco_text,
     rate_text,
     read_controllers,
 )
@@ -113,9 +113,9 @@ class LaunchFiles:
         physics = self.config.hardware.get('mujoco', MujocoParameters())
         file = self.folder / 'robot.xml'
         root_joint = write_mjcf(self.body, physics, 1.0 / self.rate, file)
-        pids = self._write('pids.yaml', pid_text(self.body, 1.0 / self.rate))
+        parameters = self._write('mujoco.yaml', mujoco_text(self.body, 1.0 / self.rate))
         given = {'mujoco_model': str(file), 'initial_keyframe': KEYFRAME}
-        given['pids_config_file'] = str(pids)
+        given['pids_config_file'] = str(parameters)
         # Nobody has asked for images; those of a controller come by the MuJoCo node alone.
         given['auto_register_cameras'] = 'false'
         given['headless'] = str(self.headless).lower()

@@ -12,7 +12,7 @@ import rclpy
 from rclpy.context import Context
 
 from cnoid_control.body.gains import joint_gains
-from cnoid_control.ros.controllers_file import pid_text, rate_text
+from cnoid_control.ros.controllers_file import mujoco_text, rate_text
 from cnoid_control.runtime.config import RobotParameters
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.strict_yaml import load_yaml, ros_yaml
@@ -21,13 +21,18 @@ from cnoid_control.strict_yaml import load_yaml, ros_yaml
 def test_gains_of_a_simulator_are_read_by_rcl(tmp_path: Path) -> None:
     """Those that hold the robot, with its effort limits; a velocity is followed by the damping."""
     body = make_robot(RobotParameters(model='sr1.urdf'), None, 1e-3)
-    text = pid_text(body, 1e-3)
+    text = mujoco_text(body, 1e-3)
     file = tmp_path / 'pids.yaml'
     file.write_text(text)
     context = Context()
     rclpy.init(args=['--ros-args', '--params-file', str(file)], context=context)
     rclpy.try_shutdown(context=context)
-    pids = load_yaml(text)['/**']['ros__parameters']['pid_gains']
+    given = load_yaml(text)['/**']['ros__parameters']
+    plugins = given['mujoco_plugins']
+    assert plugins == {
+        'external_wrench': {'type': 'mujoco_ros2_control_plugins/ExternalWrenchPlugin'}
+    }
+    pids = given['pid_gains']
     gains = joint_gains(body, 1e-3)
     names = [joint.joint_name for joint in body.joints]
     assert list(pids['position']) == list(pids['velocity']) == names
