@@ -107,15 +107,15 @@ class LivePlots:
         self._window = gui.add_slider('seconds', min=2.0, max=60.0, step=1.0, initial_value=10)
         self._joint = gui.add_dropdown('joint', list(self._ids) or ['(no joint)'])
         self._value = gui.add_dropdown('logged value', [NOTHING])
-        self.charts = self._make_charts(bool(self._ids))
+        self.charts = [*(self._joint_charts() if self._ids else []), *self._other_charts()]
         for chart in self.charts:
             chart.add_folder()
         for chooser in (self._joint, self._value, self._window):
             chooser.on_update(lambda _: self._update())
 
-    def _make_charts(self, has_joints: bool) -> list[_Chart]:
+    def _joint_charts(self) -> list[_Chart]:
         gui, history = self._gui, self.history
-        of_joints = [
+        return [
             _Chart(
                 gui,
                 'joint tracking',
@@ -129,8 +129,10 @@ class LivePlots:
                 lambda: history.effort(self._ids[self._joint.value], self._window.value),
             ),
         ]
+
+    def _other_charts(self) -> list[_Chart]:
+        gui, history = self._gui, self.history
         return [
-            *(of_joints if has_joints else []),
             _Chart(
                 gui,
                 'loop time and jitter',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -124,6 +125,7 @@ def _file_meshes(path: str) -> tuple[trimesh.Trimesh, ...]:
             meshes = []
         if any(len(mesh.faces) for mesh in meshes):
             for mesh in meshes:
+                mesh.apply_scale(_unit(mesh))
                 if suffix == '.stl':
                     mesh.visual = ColorVisuals()
                 else:
@@ -131,6 +133,12 @@ def _file_meshes(path: str) -> tuple[trimesh.Trimesh, ...]:
             return tuple(meshes)
     vertices, faces = read_mesh(path)
     return (trimesh.Trimesh(vertices, faces),)
+
+
+def _unit(mesh: trimesh.Trimesh) -> float:
+    """Length of a file's unit [m]; 1 where it does not say."""
+    found = re.fullmatch(r'(\S+) \* meters', str(mesh.metadata.get('units', '')))
+    return float(found[1]) if found else 1.0
 
 
 def _solid_mesh(solid: object) -> trimesh.Trimesh:

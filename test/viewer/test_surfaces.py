@@ -18,6 +18,7 @@ from cnoid_control.body.description import (
     Shape,
     Sphere,
 )
+from cnoid_control.body.formats.mesh import read_mesh
 from cnoid_control.viewer.surfaces import linear, merged, surfaces, to_glb
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -157,6 +158,16 @@ def test_a_collada_file_keeps_its_colours(tmp_path):
     (mesh,) = surfaces(Shape(Mesh(path=str(path))))
     np.testing.assert_allclose(seen_color(mesh), [0.9, 0.5, 0.1, 1.0], atol=0.02)
     np.testing.assert_allclose(box_around([mesh]), [[1.0, 0.0, 0.0], [2.0, 1.0, 0.0]], atol=1e-6)
+
+
+def test_a_collada_file_has_its_own_unit(tmp_path):
+    """The surface is as large as the one that physics has."""
+    path = tmp_path / 'inches.dae'
+    path.write_text(COLLADA.replace('name="meter" meter="1"', 'name="inch" meter="0.0254"'))
+    box = box_around(surfaces(Shape(Mesh(path=str(path)))))
+    np.testing.assert_allclose(box[1], [2 * 0.0254, 0.0254, 0.0], atol=1e-6)
+    vertices = read_mesh(str(path)).vertices
+    np.testing.assert_allclose(box, [vertices.min(axis=0), vertices.max(axis=0)], atol=1e-6)
 
 
 def test_a_file_without_a_mesh_is_named(tmp_path):
