@@ -61,6 +61,31 @@ def test_the_motion_queue_waves(tmp_path: Path) -> None:
         np.testing.assert_allclose(q[-1], 0.0, atol=0.02)
 
 
+def test_a_swap_that_fails_changes_nothing(capsys) -> None:
+    """docs/hot_swap.md: the reason is printed, and SR1 goes on."""
+    exec(block('hot_swap.md', 'sim.swap('), {})
+    assert "unknown controller 'no_such_controller'" in capsys.readouterr().out
+
+
+def test_the_test_of_the_page() -> None:
+    """docs/ci.md: it passes."""
+    names: dict = {}
+    exec(block('ci.md', 'def test_'), names)
+    names['test_it_stands_when_pushed']()
+
+
+def test_standby_of_the_page(tmp_path: Path) -> None:
+    """docs/hot_swap.md: the keys are those of a configuration; the successor takes over."""
+    import yaml
+
+    text = (ROOT / 'docs' / 'hot_swap.md').read_text(encoding='utf-8')
+    (keys,) = re.findall(r'```yaml\n(.*?)```', text, re.DOTALL)
+    with Simulation('sr1_walk', changes=yaml.safe_load(keys)) as simulation:
+        summary = simulation.run(14.0)
+    assert [one['after'] for one in summary['took_over']] == ['stand']
+    assert not summary['fell']
+
+
 def test_a_goal_is_followed(capsys) -> None:
     """docs/trajectories.md: to its end, where it says so."""
     exec(block('trajectories.md', 'FollowTrajectory('), {})
