@@ -128,8 +128,6 @@ class GazeboRig:
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
-                # A shell that starts this in the background has it ignored by all children.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
         self._stack.callback(self._end_launch)
 
