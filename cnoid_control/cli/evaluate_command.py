@@ -272,10 +272,17 @@ def print_evaluation(evaluation: Evaluation, result: dict[str, Any], console: Co
     for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])[:3]:
         console.print(f'{count} failed: {reason}', markup=False, highlight=False)
     table = Table('value', 'least', 'median', '95 %', 'largest', title='what was measured')
-    for name, spread in list(result['metrics'].items())[:SHOWN]:
+    # What is the same in all runs says nothing.
+    varied = {
+        name: spread
+        for name, spread in result['metrics'].items()
+        if spread['min'] != spread['max'] or len(evaluation) == 1
+    }
+    for name, spread in list(varied.items())[:SHOWN]:
         cells = [spread[key] for key in ('min', 'median', 'p95', 'max')]
         table.add_row(name, *('' if value is None else f'{value:.4g}' for value in cells))
-    console.print(table)
+    if varied:
+        console.print(table)
     _print_separations(evaluation, console)
     worst = result.get('worst')
     if worst is not None and len(evaluation) > 1:

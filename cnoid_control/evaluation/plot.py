@@ -25,7 +25,9 @@ def plot_evaluation(table: EvaluationTable) -> Figure:
     from matplotlib.figure import Figure
 
     parameters = _parameters(table)
-    metrics = [name for name in table.metrics if np.ptp(_finite(table[name])) > 0.0][:3]
+    metrics = [
+        name for name in table.metrics if name != 'duration' and np.ptp(_finite(table[name])) > 0.0
+    ][:3]
     columns = 3
     rows = -(-len(parameters) // columns) + (1 if metrics else 0)
     figure = Figure(figsize=(11.0, 0.6 + 2.7 * max(rows, 1)), layout='constrained')
@@ -52,7 +54,9 @@ def _parameters(table: EvaluationTable) -> list[tuple[str, str]]:
     """Parameters with numbers, those that separate most first, and what is known of each."""
     numbers = [name for name in table.parameters if np.issubdtype(table[name].dtype, np.number)]
     known = {
-        one.name: f'{one.side} fail: AUC {one.auc:.2f}, p {one.p:.1g}'
+        one.name: f'{one.side} values fail: AUC {one.auc:.2f}, p {one.p:.1g}'
+        if one.is_significant
+        else f'nothing found (p {one.p:.1g})'
         for one in table.separations()
     }
     ranked = [name for name in known if name in numbers]

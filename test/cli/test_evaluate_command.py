@@ -68,6 +68,7 @@ def test_files_and_json(capsys, tmp_path):
 def test_the_table_for_people(capsys):
     """Pass rate, metrics, what separates, and the worst run."""
     words = ['--runs', '40', '--pass', 'root_position.z > -1 and strength > 0.6']
+    words += ['--randomize', 'posture.*=-0.1..0.1']
     assert main(['evaluate', 'pendulum', *DRAWS, *SHORT, *words]) == 0
     out = capsys.readouterr().out
     for part in (
