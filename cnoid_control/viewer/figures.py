@@ -54,7 +54,7 @@ def sensor_arrows(body: Body, frame: Frame, scale: float) -> np.ndarray:
     arrows = []
     for sensor in body.devices_of(ForceSensor):
         measured = frame.devices.get(sensor.name, {}).get('F')
-        if measured is not None:
+        if measured is not None and np.isfinite(measured).all():
             rotation, start = device_pose(sensor)
             arrows.append([start, start + scale * rotation @ measured[:3]])
     return np.array(arrows).reshape(-1, 2, 3)

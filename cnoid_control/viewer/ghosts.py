@@ -67,7 +67,7 @@ class Estimate(_Ghost):
     def draw(self, frame: Frame) -> None:
         """Draw the ghost at the estimated pose."""
         pose = base_estimate(frame.log)
-        if pose is None:
+        if pose is None or not np.isfinite(pose).all():
             for node in self._nodes.values():
                 node.visible = False
             return

@@ -124,7 +124,8 @@ class Targets(Layer):
         """Draw the tasks that have a target."""
         shown = set()
         for name, task in tasks_of(frame.log).items():
-            if not task.active or not task.target.size:
+            places = (task.target, task.frame)
+            if not task.active or not task.target.size or not finite(*places):
                 continue
             path = f'/tasks/{name.replace("/", "_")}'
             shown |= {path, f'{path}_error', f'{path}_label'}
@@ -153,6 +154,11 @@ class Targets(Layer):
         if path not in self._nodes:
             self._nodes[path] = self.stage.scene.add_label(path, text)
         self._put(path, text=text, position=position)
+
+
+def finite(*arrays: np.ndarray) -> bool:
+    """Whether all numbers of arrays are finite."""
+    return all(bool(np.isfinite(array).all()) for array in arrays)
 
 
 class Trails(Layer):

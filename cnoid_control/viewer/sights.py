@@ -13,8 +13,10 @@ from cnoid_control.viewer.frame import Frame
 from cnoid_control.viewer.layer import Layer, Stage
 from cnoid_control.viewer.robot_nodes import wxyz
 
-# Wall-clock time between two images of a camera [s], and their largest width [pixel].
+# Wall-clock time between two images [s], and their largest width [pixel].
 PICTURE_PERIOD, PICTURE_WIDTH = 0.2, 480
+# Points of range sensors that are shown.
+MAX_POINTS = 20_000
 
 
 class Sights(Layer):
@@ -39,8 +41,13 @@ class Sights(Layer):
             self._panel = gui, gui.add_folder('Cameras', visible=False)
 
     def draw(self, frame: Frame) -> None:
-        """Draw what came with the frame."""
+        """Draw what came with the frame; it is much to send, so not all of it."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + PICTURE_PERIOD
         points = figures.seen_points(self.stage.body, frame)
+        points = points[:: -(-len(points) // MAX_POINTS) or 1]
         if not self._hidden('/points', len(points)):
             if '/points' not in self._nodes:
                 self._nodes['/points'] = self.stage.scene.add_point_cloud(
@@ -51,11 +58,6 @@ class Sights(Layer):
                     precision='float32',
                 )
             self._put('/points', points=points.astype(np.float32))
-        now = time.monotonic()
-        if now < self._next:
-            return
-        # Images are much to send.
-        self._next = now + PICTURE_PERIOD
         for camera in self.stage.body.devices_of(Camera):
             image = frame.devices.get(camera.name, {}).get('image')
             if image is not None and image.size:

@@ -15,6 +15,7 @@ import viser
 from cnoid_control.body.devices import Camera
 from cnoid_control.hardware.mujoco.picture_view import View
 from cnoid_control.simulation import Simulation, load_robot
+from cnoid_control.viewer import figures
 from cnoid_control.viewer.frame import Frame
 from cnoid_control.viewer.scene import LAYERS, Scene
 from cnoid_control.viewer.surfaces import merged, surfaces
@@ -336,3 +337,41 @@ def test_a_robot_without_visible_shapes_is_seen_all_the_same(server, tmp_path, i
     scene = Scene(server, load_robot(model))
     assert scene.robot.node(scene.body.link('tip')) is not None
     assert scene.robot.bounds[1, 2] == pytest.approx(highest, abs=0.011)
+
+
+def test_what_is_no_number_is_not_drawn(server):
+    """Contacts, targets and estimates of a run that has gone wrong do not reach the browser."""
+    body = load_robot('sr1')
+    scene = Scene(server, body)
+    for name in ('reference posture', 'estimated base', 'joint limits', 'force sensors'):
+        scene.layers[name].switch(True)
+    bad = np.full((4, 4), np.nan)
+    sensor = next(device for device in body.devices if hasattr(device, 'F'))
+    frame = Frame(
+        q=body.q.copy(),
+        root=body.root_q.copy(),
+        q_target=np.full(body.num_joints, np.nan),
+        u=np.full(body.num_joints, np.inf),
+        contacts=np.full((2, 7), np.nan),
+        devices={sensor.name: {'F': np.full(6, np.nan)}},
+        limited={'effort': ['nobody']},
+        log={'t/a.target': bad, 't/a.frame': bad, 't/a.error': bad[0], 'e/base_estimate': bad},
+    )
+    scene.show(frame)
+    for name in ('/contacts', '/tasks/t_a', '/estimate', '/force_sensors'):
+        node = server.scene.get_handle_by_name(name)
+        assert node is None or not node.visible, name
+    ghost = server.scene.get_handle_by_name(f'/reference/{body.root_link.name}')
+    assert np.isfinite(ghost.position).all()
+
+
+def test_a_large_cloud_is_thinned_out(server, monkeypatch):
+    """A browser is not sent more points than it can draw."""
+    body = load_robot('lantern')
+    scene = Scene(server, body)
+    cloud = np.random.default_rng(0).normal(size=(50_001, 3))
+    monkeypatch.setattr(figures, 'seen_points', lambda *_: cloud)
+    scene.show(Frame())
+    points = server.scene.get_handle_by_name('/points').points
+    assert 16_000 < len(points) <= 20_000
+    np.testing.assert_allclose(points[1], cloud[3], atol=1e-6)
