@@ -18,7 +18,7 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo demo-g1 test test-browser lint bench docs fuzz soak soak-robots faults clean
+.PHONY: help setup demo demo-g1 test test-browser lint bench docs fuzz load soak soak-robots faults clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
@@ -30,6 +30,7 @@ help:
 	@echo 'make docs   the documentation as a site, in out/site'
 	@echo 'make faults the fault table, every fault in this process and through DDS'
 	@echo 'make fuzz   look for inputs that break something, for long'
+	@echo 'make load   how many robots at 1 kHz this machine bears in one graph'
 	@echo 'make soak-robots   two robots in one graph for half an hour, with all cores busy'
 	@echo 'make soak   100 000 take-overs; then ten minutes at 1 kHz, watching memory and late ticks'
 	@echo 'make setup  the environment in .venv (the others do this by themselves)'
@@ -72,6 +73,9 @@ faults: setup
 
 fuzz: setup
 	@$(VENV_PYTHON) -m pytest --hypothesis-profile=fuzz --timeout 0 test/fuzz
+
+load: setup
+	@$(VENV_PYTHON) tools/robots.py
 
 soak-robots: setup
 	@$(VENV_PYTHON) tools/soak.py --robots 2
