@@ -97,7 +97,8 @@ class RayExecutor:
                 # A cluster of this computer is nobody else's business.
                 os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')
                 ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
-            except (OSError, ValueError, RuntimeError) as error:
+            except Exception as error:
+                # Of any class: a node that does not come up in time raises a bare Exception.
                 raise CnoidControlError(
                     f'no Ray cluster at {address!r}: {describe(error)}; start one with '
                     '`ray start --head`, or give `local`'

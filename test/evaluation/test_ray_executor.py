@@ -13,14 +13,31 @@ from cnoid_control.evaluation import make_executor
 ray = pytest.importorskip('ray', reason='Ray has no wheel for this Python')
 
 
+# A cluster takes its time to start on a busy computer.
+pytestmark = pytest.mark.timeout(400)
+
+
+def start_cluster(attempts=3):
+    """Start two nodes; Ray gives each of them 30 s, which a busy computer may not have."""
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    try:
+        cluster.add_node(num_cpus=1)
+        cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes(60)
+    except Exception:
+        cluster.shutdown()
+        if attempts == 1:
+            raise
+        return start_cluster(attempts - 1)
+    return cluster
+
+
 @pytest.fixture(scope='module')
 def cluster():
     """Two nodes of one core each."""
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={'num_cpus': 1})
-    cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
+    cluster = start_cluster()
     yield cluster
     ray.shutdown()
     cluster.shutdown()
