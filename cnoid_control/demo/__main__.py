@@ -9,10 +9,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import cnoid_control.demo
-from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, Process, end_as_by_hand
+from cnoid_control.demo.process import CONFIG, NODE, SIMULATOR, Process, exit_status
 from cnoid_control.demo.report import FORCE_SENSORS, measure, print_table, save_pictures
 from cnoid_control.demo.watching import Progress, watch
-from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import make_robot
 
@@ -71,16 +70,8 @@ def main() -> int:
     parser.add_argument('--duration', type=float, default=10.0, help='simulated time [s]')
     parser.add_argument('--out', type=Path, default=Path('out'), help='folder for the results')
     arguments = parser.parse_args()
-    end_as_by_hand()
     print(f'SR1 stands for {arguments.duration:g} s: MuJoCo and the ROS node, in lock-step')
-    try:
-        run(arguments.duration, arguments.out)
-    except KeyboardInterrupt:
-        return 130
-    except CnoidControlError as error:
-        print(f'demo: {error}', file=sys.stderr)
-        return 1
-    return 0
+    return exit_status('demo', lambda: run(arguments.duration, arguments.out))
 
 
 if __name__ == '__main__':

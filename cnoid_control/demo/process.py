@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError
@@ -29,6 +30,19 @@ def end_as_by_hand() -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, interrupt)
+
+
+def exit_status(name: str, run: Callable[[], None]) -> int:
+    """Run a demonstration; 1 where it failed, with the reason, and 130 where it was ended."""
+    end_as_by_hand()
+    try:
+        run()
+    except KeyboardInterrupt:
+        return 130
+    except CnoidControlError as error:
+        print(f'{name}: {error}', file=sys.stderr)
+        return 1
+    return 0
 
 
 class Process:

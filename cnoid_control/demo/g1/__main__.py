@@ -13,8 +13,7 @@ from cnoid_control.catalog.models import cached_model
 from cnoid_control.catalog.table import ITEMS
 from cnoid_control.demo.g1 import story
 from cnoid_control.demo.g1.track import Row, Track
-from cnoid_control.demo.process import DemoFailed, end_as_by_hand
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.demo.process import DemoFailed, exit_status
 
 
 def run(out: Path, dance: float, dds_dance: float, with_dds: bool) -> None:
@@ -92,15 +91,9 @@ def main() -> int:
     given = parser.parse_args()
     # What is assumed in G1's file is of no interest here.
     logging.getLogger('cnoid_control').setLevel(logging.ERROR)
-    end_as_by_hand()
-    try:
-        run(given.out, given.dance, given.dds_dance, not given.no_dds)
-    except KeyboardInterrupt:
-        return 130
-    except CnoidControlError as error:
-        print(f'demo-g1: {error}', file=sys.stderr)
-        return 1
-    return 0
+    return exit_status(
+        'demo-g1', lambda: run(given.out, given.dance, given.dds_dance, not given.no_dds)
+    )
 
 
 if __name__ == '__main__':

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cnoid_control.controllers.policy.known_tasks import G1_POSTURE, TASKS
+
 # Robot and policies, as `cnoid_control get` names them.
 ROBOT, PPO, SAC, DANCE = 'g1_holosoma', 'g1_walk_ppo', 'g1_walk_sac', 'g1_dance_sac'
 NEEDED = (ROBOT, PPO, SAC, DANCE)
@@ -22,35 +24,13 @@ PERIOD, DANCE_STEPS = 0.02, 6774
 # After the dance: time of standing, and of the walk that follows [s].
 STAND_AGAIN, WALK_AGAIN = WALK, 4.0
 
-POSTURE = {
-    'left_hip_pitch_joint': -0.312,
-    'left_knee_joint': 0.669,
-    'left_ankle_pitch_joint': -0.363,
-    'right_hip_pitch_joint': -0.312,
-    'right_knee_joint': 0.669,
-    'right_ankle_pitch_joint': -0.363,
-    'left_shoulder_pitch_joint': 0.2,
-    'left_shoulder_roll_joint': 0.2,
-    'left_elbow_joint': 0.6,
-    'right_shoulder_pitch_joint': 0.2,
-    'right_shoulder_roll_joint': -0.2,
-    'right_elbow_joint': 0.6,
-}
-
+POSTURE = G1_POSTURE
+G1_TASK = TASKS[0]
+# As the walking policies were trained.
 WALKING: dict[str, Any] = {
-    'observations': [
-        'last_action',
-        'base_angular_velocity',
-        'yaw_rate_command',
-        'linear_velocity_command',
-        'cos_phase',
-        'joint_position',
-        'joint_velocity',
-        'projected_gravity',
-        'sin_phase',
-    ],
-    'terms': {'base_angular_velocity': {'scale': 0.25}, 'joint_velocity': {'scale': 0.05}},
-    'action': {'scale': 0.25},
+    'observations': list(G1_TASK.observations),
+    'terms': {name: {'scale': scale} for name, scale in G1_TASK.scales.items()},
+    'action': {'scale': G1_TASK.action_scale},
     'posture': POSTURE,
     'actuators': 'hardware',
     'period': PERIOD,
