@@ -18,7 +18,7 @@ ifdef _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport _ROS_WHEELS_BOOTSTRAP_COMPLETE LD_LIBRARY_PATH
 endif
 
-.PHONY: help setup demo demo-g1 test test-browser lint bench docs fuzz load soak soak-robots faults clean
+.PHONY: help setup demo demo-g1 test test-browser lint bench docs fuzz load soak soak-robots faults pictures clean
 
 help:
 	@echo 'make demo   stand SR1 up in simulation with the ROS node in the loop; results in out/'
@@ -34,6 +34,7 @@ help:
 	@echo 'make soak-robots   two robots in one graph for half an hour, with all cores busy'
 	@echo 'make soak   100 000 take-overs; then ten minutes at 1 kHz, watching memory and late ticks'
 	@echo 'make setup  the environment in .venv (the others do this by themselves)'
+	@echo 'make pictures  the pictures of README and docs, drawn again; those of G1 need the cache'
 	@echo 'make clean  remove everything that the others made'
 
 setup:
@@ -79,6 +80,9 @@ load: setup
 
 soak-robots: setup
 	@$(VENV_PYTHON) tools/soak.py --robots 2
+
+pictures: setup
+	@$(VENV_PYTHON) tools/pictures.py
 
 soak: setup
 	@$(VENV_PYTHON) tools/soak.py --take-overs 100000

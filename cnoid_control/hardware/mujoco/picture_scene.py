@@ -101,6 +101,8 @@ class PictureScene:
         """Sky and lamp, which only the graphics library draws; rays have them by the constants."""
         visual = spec.visual
         visual.quality.shadowsize = SHADOW_MAP
+        # Shadows reach further than the robots that throw them.
+        visual.map.shadowclip = 2.0
         visual.quality.offsamples = SAMPLES
         visual.rgba.haze = [*SKY, 1.0]
         visual.headlight.active = 1
