@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import traceback
@@ -12,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple, Protocol
 
 from threadpoolctl import threadpool_limits
@@ -162,13 +162,16 @@ def _serve(pipe: Connection, pickled: bytes, folder: str, environment: dict[str,
     os.chdir(folder)
     threadpool_limits(limits=1)
     try:
-        do, failure = do_task(lambda data: pickle.loads(data)(), pickled)
+        do, failure = do_task(lambda data: ForkingPickler.loads(data)(), pickled)
         pipe.send(failure)
         while failure is None:
             result = do_task(do, pipe.recv())
             try:
                 pipe.send(result)
-            except (TypeError, AttributeError, pickle.PicklingError) as error:
+            except (EOFError, OSError):
+                raise
+            except Exception as error:
+                # Whatever it is made of may fail to be sent, in its own way.
                 text = f'its result cannot be sent: {describe(error)}'
                 pipe.send((None, Failure(text, traceback.format_exc())))
     except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -248,8 +251,9 @@ class LocalExecutor:
         self._pickled = b''
         if workers:
             try:
-                self._pickled = pickle.dumps(work)
-            except (TypeError, AttributeError, pickle.PicklingError) as error:
+                self._pickled = bytes(ForkingPickler.dumps(work))
+            except Exception as error:
+                # Whatever it is made of may fail to be sent, in its own way.
                 raise CnoidControlError(
                     f'this cannot be sent to another process: {describe(error)}; define it in a '
                     'module, or take no workers (0)'

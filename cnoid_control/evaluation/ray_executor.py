@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import pickle
 import socket
 import sys
 import time
@@ -51,7 +50,7 @@ def _make(reference: Any) -> Do:
     sent = ray.get(reference)
     os.environ.update(sent['environment'])
     sys.path += [folder for folder in sent['path'] if folder not in sys.path]
-    return pickle.loads(sent['work'])()
+    return ray.cloudpickle.loads(sent['work'])()
 
 
 def _knock(address: str) -> None:
