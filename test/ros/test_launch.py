@@ -588,6 +588,24 @@ def test_what_is_neither_is_refused(root):
         started(root, name='robot', config='nothing')
 
 
+@pytest.mark.parametrize('acts', ['true', 'false'])
+def test_the_browser_view_looks_at_the_robot_of_the_namespace(root, acts):
+    """It is the program's own command, and acts only where that is asked for."""
+    context = LaunchContext()
+    context.launch_configurations.update(viewer='true', viewer_act=acts, namespace='left')
+    found = []
+    for entity in describe(root, 'sr1_pd').entities:
+        if isinstance(entity, DeclareLaunchArgument):
+            entity.execute(context)
+        elif isinstance(entity, OpaqueFunction):
+            found = [one for one in entity.execute(context) if type(one) is ExecuteProcess]
+    (view,) = found
+    words = [perform_substitutions(context, word) for word in view.cmd]
+    assert words[3:6] == ['view', '--namespace', 'left']
+    assert words[words.index('--frame-prefix') + 1] == 'left/'
+    assert ('--act' in words) == (acts == 'true')
+
+
 @pytest.mark.parametrize(
     ('hardware', 'publishers', 'fixed'),
     [
