@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import io
+import logging
 import secrets
 import socket
 from collections.abc import Iterator
@@ -80,6 +81,8 @@ class PageServer(viser.ViserServer):
         if not token and not is_loopback(host):
             raise CnoidControlError(f'{host} is open to the network: the view needs a token there')
         self._gate_token = token
+        # A browser that leaves before it is answered is no error.
+        logging.getLogger('websockets.server').setLevel(logging.CRITICAL)
         port = free_port(host, port)
         with _guarded(Gate(token, routes)), contextlib.redirect_stdout(io.StringIO()):
             super().__init__(host=host, port=port, label=title or None, verbose=False)

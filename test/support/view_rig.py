@@ -25,7 +25,7 @@ CONTROLLER = f'{Path(__file__).with_name("view_controllers.py")}:Softer'
 SOFTWARE_GL = ['--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader']
 NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 HOW = 'sudo apt install chromium, or name one: CHROMIUM=/path/to/chromium make test-browser'
-# A busy computer draws slowly [s].
+# A busy computer draws slowly, without a graphics card even more so [s].
 PATIENCE = 90.0
 
 
