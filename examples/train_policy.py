@@ -13,7 +13,7 @@ import onnx.parser
 from cmaes import CMA
 from onnx import numpy_helper
 
-from cnoid_control import Simulation
+from cnoid_control import run
 
 SHAPES = {'w1': (6, 3), 'b1': (6,), 'w2': (1, 6), 'b2': (1,)}
 SIZES = [int(np.prod(shape)) for shape in SHAPES.values()]
@@ -75,8 +75,7 @@ if __name__ == '__main__':
     for name, value in weights(best[1]).items():
         network.graph.initializer.append(numpy_helper.from_array(value.astype('f4'), name))
     onnx.save(network, 'swing_up.onnx')
-    options = env.unwrapped.policy_options('swing_up.onnx')
-    with Simulation('pendulum', 'policy', options=options, changes=CHANGES) as simulation:
-        simulation.run(4.0)
-        off = np.degrees(np.arccos(np.cos(simulation.recorded.q[-1, 0])))
+    env.unwrapped.save_policy('swing_up.yaml', 'swing_up.onnx')
+    recorded = run('swing_up.yaml').recorded  # as `cnoid_control run swing_up.yaml` does
+    off = np.degrees(np.arccos(np.cos(recorded.q[-1, 0])))
     print(f'as controller: policy, the rod ends {off:.1f} degrees from upright')

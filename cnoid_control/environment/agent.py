@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from cnoid_control.controllers.policy.controller import PolicyController, Policy
 from cnoid_control.controllers.policy.metadata import Metadata
 from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.observation import Observation
+from cnoid_control.controllers.policy.terms import TermParameters
 from cnoid_control.parameters import FileName, parameter
 
 # Asked with an observation, says the action.
@@ -154,3 +156,52 @@ class AgentController(PolicyController):
                 scale = min(USUAL_SCALE, SATURATION * effort / kp if kp > 0.0 else np.inf)
             scales[name] = float(scale) if np.isfinite(scale) else 1.0
         return scales
+
+    def policy_options(self) -> dict[str, Any]:
+        """All options of `controller: policy` that are in force, but for the file.
+
+        What another network's file has said is among them: the one that has learnt here says
+        nothing of itself.
+        """
+        given, known = self.io.parameters, self.known
+        own = dict(self.io.structured_options or {})
+        own.pop('metadata', None)
+        values = {name: array.tolist() for name, array in self.joint_values.items()}
+        names = [term.name for term in self.observation.terms]
+        terms = self._merged_terms(given.terms)
+        action = {
+            **own.get('action', {}),
+            'kind': self.kind,
+            'scale': values['scale'],
+            'offset': {**known.action_offset, **given.action.offset},
+            'lowest': {**known.lowest, **given.action.lowest},
+            'highest': {**known.highest, **given.action.highest},
+        }
+        action.pop('scale_of', None)
+        options = {
+            **own,
+            'joints': [self.body.joint(int(i)).joint_name for i in self.joints],
+            'observations': names,
+            'terms': {name: _changed(terms[name]) for name in names if name in terms},
+            'period': self.period,
+            'kp': values['kp'],
+            'kd': values['kd'],
+            'posture': dict(zip(self.body.joint_names, self.default.tolist(), strict=True)),
+            'action': {key: value for key, value in action.items() if value not in ({}, '')},
+        }
+        if known.gait and not given.gait.steps:
+            options['gait'] = {**known.gait, **own.get('gait', {})}
+        if known.lower and not given.velocity.lower:
+            ranges = {'lower': list(known.lower), 'upper': list(known.upper)}
+            options['velocity'] = {**ranges, **own.get('velocity', {})}
+        return {key: value for key, value in options.items() if value != {}}
+
+
+def _changed(term: TermParameters) -> dict[str, Any]:
+    """Options of a term that are not the usual ones."""
+    usual = TermParameters()
+    return {
+        field.name: str(value) if field.name == 'source' else value
+        for field in fields(term)
+        if (value := getattr(term, field.name)) != getattr(usual, field.name)
+    }

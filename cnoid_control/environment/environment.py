@@ -18,6 +18,7 @@ from cnoid_control.environment.actions import Action, make_action
 from cnoid_control.environment.agent import AgentController
 from cnoid_control.environment.observer import Observer
 from cnoid_control.environment.rewards import Function, Reward, call, find_function
+from cnoid_control.evaluation.config_file import config_text
 from cnoid_control.evaluation.randomization import SECTION
 from cnoid_control.evaluation.runner import RandomizedRuns, Runner
 from cnoid_control.exceptions import CnoidControlError
@@ -257,6 +258,7 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
         """Make the simulation, or what makes one for each episode on the same compiled model."""
         values = {key: value for key, value in config.values.items() if key != SECTION}
         config = parse_config(values, config.name, config.folder)
+        self._config = config
         self._runner: Runner | None = None
         if drawn:
             # Not the posture that is drawn: observations and targets are about the robot's own.
@@ -529,22 +531,36 @@ class Environment(gymnasium.Env[np.ndarray, np.ndarray]):
             raise CnoidControlError(
                 f'action is {self._kind!r}: only a network that commands joints runs as a policy'
             )
-        agent = self._agent
-        own = dict(agent.io.structured_options or {})
-        values = {name: array.tolist() for name, array in agent.joint_values.items()}
         low, high = float(self.action_space.low.min()), float(self.action_space.high.max())
-        action = {**own.get('action', {}), 'clip': [low, high], 'scale': values['scale']}
-        return {
-            **own,
-            'file': str(file),
-            'joints': list(self.action_names),
-            'observations': [term.name for term in self._observed.terms],
-            'period': agent.period,
-            'kp': values['kp'],
-            'kd': values['kd'],
-            'posture': values['default'],
-            'action': action,
+        options = self._agent.policy_options()
+        action = {**options['action'], 'clip': [low, high]}
+        return {**options, 'file': str(file), 'action': action}
+
+    def save_policy(self, config: str | Path, file: str | Path) -> None:
+        """Write a configuration in which a network that has learnt here has the robot.
+
+        Args:
+            config: the file to write, for `cnoid_control run`, a launch file or `Simulation`.
+            file: the ONNX file, see `policy_options`.
+
+        Raises:
+            CnoidControlError: the action is not the joints', or the file cannot be written.
+        """
+        options = self.policy_options(Path(file).absolute())
+        before = self._config
+        values = {
+            key: value
+            for key, value in before.values.items()
+            if key not in (SECTION, before.controller_name)
         }
+        values |= {'controller': 'policy', 'policy': options}
+        made = parse_config(values, before.name, before.folder)
+        try:
+            Path(config).write_text(
+                config_text(made, f'{made.name} by {Path(file).name}'), encoding='utf-8'
+            )
+        except OSError as error:
+            raise CnoidControlError(f'{config} cannot be written: {error}') from error
 
     # --- pictures -----------------------------------------------------------------------------
 

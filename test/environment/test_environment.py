@@ -14,7 +14,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from networks import linear
 
-from cnoid_control import Simulation, load_robot
+from cnoid_control import Simulation, load_robot, run
 from cnoid_control.environment import Environment
 from cnoid_control.exceptions import CnoidControlError
 
@@ -101,6 +101,23 @@ def test_what_has_learnt_here_runs_as_a_policy(tmp_path: Path) -> None:
         assert np.array_equal(env.robot.q, wanted.q[10 * step])
     assert np.ptp(wanted.q, axis=0).max() > 0.02
     env.close()
+
+
+def test_what_another_network_said_of_itself_is_kept(tmp_path: Path) -> None:
+    """Trotter's network without a word about itself walks as the one that says everything."""
+    import onnx
+
+    from cnoid_control.catalog import find_policy
+
+    network = onnx.load(find_policy('trotter_walk'))
+    del network.metadata_props[:]
+    onnx.save(network, tmp_path / 'plain.onnx')
+    env = Environment('trotter_walk', low=-100.0, high=100.0)
+    env.save_policy(tmp_path / 'walk.yaml', tmp_path / 'plain.onnx')
+    env.close()
+    runs = [run(source, duration=1.5) for source in ('trotter_walk', tmp_path / 'walk.yaml')]
+    assert np.array_equal(*(one.recorded.q for one in runs))
+    assert np.ptp(runs[0].recorded.root_position[:, 0]) > 0.1
 
 
 def test_episodes_repeat_to_the_bit_and_do_not_depend_on_what_was_before() -> None:
@@ -445,7 +462,8 @@ def test_a_start_that_is_drawn_is_observed(action: str) -> None:
         drawn = [info['drawn'][f'posture.{name}'] for name in env.robot.joint_names]
         assert observation[:7] == pytest.approx(drawn, abs=1e-6)
     if action == 'joints':
-        assert env.policy_options('a.onnx')['posture'] == pytest.approx(own)
+        posture = env.policy_options('a.onnx')['posture']
+        assert list(posture.values()) == pytest.approx(own)
     env.close()
 
 
