@@ -134,7 +134,16 @@ class LogSource:
             shown = (tick, playing, player.speed)
             if shown != self._shown:
                 self._shown = shown
-                self._frame = self._read(tick, playing)
+                try:
+                    self._frame = self._read(tick, playing)
+                except LogError as error:
+                    # The rest of the log can still be seen.
+                    self._frame = Frame(
+                        time=float(self.log.times[tick]),
+                        tick=tick,
+                        state=PAUSED,
+                        reason=str(error),
+                    )
             return self._frame
 
     def _read(self, tick: int, playing: bool) -> Frame:

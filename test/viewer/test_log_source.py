@@ -178,3 +178,25 @@ def test_view_refuses_what_is_no_log(tmp_path, capsys):
     (tmp_path / 'x.mcap').write_text('hello')
     assert main(['view', str(tmp_path / 'x.mcap')]) == 1
     assert 'x.mcap: is not an undamaged MCAP file' in capsys.readouterr().err
+
+
+def test_damage_costs_the_ticks_that_it_is_in(walk, tmp_path):
+    """It is said where it is, and the rest of the log is shown."""
+    content = bytearray(walk[0].read_bytes())
+    content[LogSource([walk[0]]).log.file._chunks[0].start + 9] ^= 0x10
+    path = tmp_path / 'broken.mcap'
+    path.write_bytes(content)
+    with pytest.raises(CnoidControlError, match='undamaged'):
+        # The first chunk tells what the topics are.
+        LogSource([path])
+    content = bytearray(walk[0].read_bytes())
+    content[LogSource([walk[0]]).log.file._chunks[1].start + 9] ^= 0x10
+    path.write_bytes(content)
+    source = LogSource([path])
+    assert source.frame().q.size
+    source.act('seek', time=0.55)
+    frame = source.frame()
+    assert (frame.state, frame.q.size) == (PAUSED, 0)
+    assert 'is not an undamaged MCAP file' in frame.reason
+    source.act('seek', time=0.1)
+    assert source.frame().q.size
