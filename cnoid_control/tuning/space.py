@@ -16,6 +16,7 @@ from cnoid_control.evaluation.distributions import (
 )
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import ParameterError
+from cnoid_control.plugin.registry import controller_names
 from cnoid_control.runtime.config import RunConfig, RunParameters
 
 if TYPE_CHECKING:
@@ -183,8 +184,11 @@ def _check_key(key: str, config: RunConfig) -> None:
     sections = [item.name for item in fields(RunParameters) if item.name not in NOT_VARIED]
     known = list(dict.fromkeys([*running, *sections, 'hardware']))
     if head not in known:
-        why = 'is not in use' if head in config.options else 'unknown'
-        raise ParameterError(key, f'{why}; {choices(known)}')
+        waits = head in config.options or head in controller_names()
+        why = f'unknown; {choices(known)}'
+        if waits:
+            why = f'{head!r} does not run here, {config.controller_name!r} does; {choices(known)}'
+        raise ParameterError(key, why)
     if head in (*running, 'hardware', 'robot', 'limits', 'watchdog', 'safe_state') and not rest:
         raise ParameterError(key, f'is a section; give one of its options: {key}.OPTION')
     if head == 'hardware' and rest.partition('.')[0] != config.hardware_type:

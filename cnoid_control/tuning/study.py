@@ -105,20 +105,27 @@ class Study:
         from optuna.storages import JournalStorage
         from optuna.storages.journal import JournalFileBackend
 
-        try:
-            self._storage = JournalStorage(JournalFileBackend(str(self.path)))
-            self._study = optuna.create_study(
+        def create() -> optuna.Study:
+            return optuna.create_study(
                 storage=self._storage,
                 study_name=NAME,
                 directions=[objective.direction for objective in self._objectives],
                 load_if_exists=True,
             )
+
+        wanted = json.loads(json.dumps(dict(sought), default=str))
+        try:
+            self._storage = JournalStorage(JournalFileBackend(str(self.path)))
+            self._study = create()
             before = self._study.user_attrs.get(SOUGHT)
+            if before != wanted and self.baseline is None:
+                # Nothing has been tried with it yet.
+                optuna.delete_study(study_name=NAME, storage=self._storage)
+                self._study, before = create(), None
         except Exception as error:
             raise CnoidControlError(
                 f'{self.path}: is no journal of a search: {describe(error)}'
             ) from error
-        wanted = json.loads(json.dumps(dict(sought), default=str))
         if before is None:
             self._study.set_user_attr(SOUGHT, wanted)
             if self._start:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from cnoid_control.evaluation.executor import Executor, make_executor
 from cnoid_control.evaluation.randomization import read_section, run_seed
 from cnoid_control.evaluation.runner import Metric, RandomizedRuns, Runner, load_runs
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.parameters import ParameterError
 from cnoid_control.runtime.config import RunConfig
 from cnoid_control.simulated_robot import load_source
@@ -207,9 +207,21 @@ def _check_ends(runner: Runner, variables: Sequence[Variable]) -> None:
 
 
 def _first_values(runner: Runner) -> Row:
-    """Values of a run of one tick, for their names."""
+    """Values of a run of one tick, for their names; those that do not depend on it left out.
+
+    Raises:
+        CnoidControlError: a metric raises.
+    """
     with runner.simulation(0) as simulation:
-        return runner.measure(0, simulation, simulation.run(simulation.time_step))
+        summary = simulation.run(simulation.time_step)
+        try:
+            row = runner.measure(0, simulation, summary)
+        except CnoidControlError:
+            raise
+        except Exception as error:
+            raise CnoidControlError(f'a metric raised {describe(error)}') from error
+    given = {'run', 'seed', *runner.randomization.columns}
+    return {name: value for name, value in row.items() if name not in given}
 
 
 def _search(

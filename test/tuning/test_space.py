@@ -72,7 +72,7 @@ def test_the_search_starts_with_what_the_configuration_has(config, text, start):
         ('pd.kp=choice(5)', 'nothing to choose'),
         ('pd=1..2', 'section'),
         ('pd_.kp=1..2', 'unknown; choose from: pd'),
-        ('trajectory.speed=1..2', 'unknown; choose from: pd'),
+        ('trajectory.speed=1..2', "'trajectory' does not run here, 'pd' does"),
         ('hardware.kinematic.x=1..2', 'hardware.mujoco'),
         ('randomize.friction=1..2', 'unknown'),
         ('pd.ki=0.5..2:scale', 'needs a number'),

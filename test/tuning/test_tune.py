@@ -144,6 +144,8 @@ def test_no_trial_obeys(folder, capsys):
     ('arguments', 'message'),
     [
         ({'minimize': 'max_tlt'}, "'max_tlt': unknown; .*max_tilt_deg.*bowl"),
+        ({'minimize': 'seed'}, "'seed': unknown"),
+        ({'metrics': lambda simulation: 1 / 0}, 'a metric raised ZeroDivisionError'),
         ({'minimize': ()}, 'no objective'),
         ({'subject_to': 'fel=0'}, "'fel': unknown; .*fell"),
         ({'sampler': 'grid'}, 'tpe, cmaes, random'),
@@ -175,6 +177,10 @@ def test_a_storage_is_of_one_search(folder):
         search(trials=8, storage='x.journal', seed=1)
     with pytest.raises(CnoidControlError, match='objectives'):
         search(trials=8, storage='x.journal', minimize='slope')
+    # One that was not begun is no other search's.
+    with pytest.raises(CnoidControlError, match='no Ray cluster'):
+        search(trials=8, storage='z.journal', workers=None, ray='127.0.0.1:1')
+    assert len(search(trials=2, storage='z.journal', maximize='slope', minimize=()).trials) == 2
     (folder / 'y.journal').write_text('not a journal\n')
     with pytest.raises(CnoidControlError, match='no journal'):
         search(trials=8, storage='y.journal')
