@@ -35,6 +35,8 @@ def pytest_configure() -> None:
     scratch = Path(tempfile.gettempdir()) / f'cnoid_control_test_{os.getuid()}'
     scratch.mkdir(exist_ok=True)
     stay_on_this_machine()
+    # colcon's arguments are for this pytest, not for those that tests start.
+    os.environ.pop('PYTEST_ADDOPTS', None)
     os.environ['ROS_LOG_DIR'] = str(scratch / 'ros_log')
     os.environ.setdefault('HOME', str(scratch))
     os.environ.setdefault('MPLCONFIGDIR', str(scratch / 'matplotlib'))

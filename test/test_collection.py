@@ -40,10 +40,8 @@ def test_one_file_does_not_empty_its_folder(tmp_path, root, guarded):
     result = subprocess.run(
         [sys.executable, '-m', 'pytest', '-q', '--import-mode=importlib', *words, str(tmp_path)],
         cwd=tmp_path,
-        # colcon gives its arguments to every pytest.
         env={
             **os.environ,
-            'PYTEST_ADDOPTS': '',
             'PYTHONPATH': f'{path}{os.pathsep}{given}' if given else path,
         },
         capture_output=True,
@@ -53,3 +51,27 @@ def test_one_file_does_not_empty_its_folder(tmp_path, root, guarded):
     # Without the guard the same files fail: the test would see it if it did nothing.
     assert (result.returncode == 0) is guarded, result.stdout + result.stderr
     assert ('3 passed, 1 skipped' in result.stdout) is guarded, result.stdout
+
+
+def test_arguments_of_colcon_are_for_one_pytest(tmp_path, root):
+    """What a test starts would run other tests, and write the report of the first one."""
+    (tmp_path / 'looks.py').write_text(
+        'import os\n\n\ndef pytest_sessionfinish():\n'
+        "    assert 'PYTEST_ADDOPTS' not in os.environ\n"
+    )
+    given = os.environ.get('PYTHONPATH', '')
+    path = os.pathsep.join(filter(None, (str(tmp_path), given)))
+    result = subprocess.run(
+        [sys.executable, '-m', 'pytest', '-p', 'no:cacheprovider', '-p', 'looks'],
+        cwd=root,
+        env={
+            **os.environ,
+            'PYTEST_ADDOPTS': '--collect-only -q test/test_share.py',
+            'PYTHONPATH': path,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert 'test_share.py' in result.stdout
