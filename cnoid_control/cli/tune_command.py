@@ -205,7 +205,7 @@ def print_tuning(tuning: Tuning, files: list[str], storage: Path, console: Conso
 
     resumed = f', {tuning.resumed} of them from {storage}' if tuning.resumed else ''
     tell(
-        f'{len(tuning.trials)} trials of {tuning.scorer.runs} runs{resumed}; '
+        f'{len(tuning.trials)} trials of {_runs(tuning.scorer.runs)}{resumed}; '
         f'{len(tuning.feasible)} obey the constraints'
     )
     best = tuning.best
@@ -227,6 +227,10 @@ def print_tuning(tuning: Tuning, files: list[str], storage: Path, console: Conso
         tell('interrupted; the same command goes on')
     for file in files:
         tell(f'written: {file}')
+
+
+def _runs(number: int) -> str:
+    return f'{number} run' if number == 1 else f'{number} runs'
 
 
 def _best_table(tuning: Tuning) -> Any:

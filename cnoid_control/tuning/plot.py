@@ -16,6 +16,8 @@ GOOD, BAD, BEST = '#1f77b4', '#bbbbbb', '#d62728'
 # Values that are drawn against the first objective, at most.
 SLICES = 6
 LABEL_WIDTH = 28
+# Ratio of the largest to the smallest value from which an axis is logarithmic.
+WIDE = 20.0
 
 
 def plot_tuning(tuning: Tuning) -> Figure:
@@ -78,6 +80,7 @@ def _draw_history(axes: Any, tuning: Tuning) -> None:
     if tuning.baseline is not None and tuning.baseline.is_feasible:
         axes.axhline(tuning.baseline.values[0], color='black', linestyle=':', label='as it was')
     axes.set_xlabel('trial; grey lines violate a constraint' if good.any() else 'trial')
+    axes.set_yscale(_spread(values[good]))
     axes.set_ylabel(str(objective))
     axes.set_title('trials')
     axes.legend(fontsize=8)
@@ -99,11 +102,20 @@ def _draw_front(axes: Any, tuning: Tuning) -> None:
         axes.plot(*tuning.baseline.values[:2], 'ks', label='as it was')
     if not good.any():
         axes.plot(first, second, 'x', color=BAD, label='violates a constraint')
+    axes.set_xscale(_spread(first[good]))
+    axes.set_yscale(_spread(second[good]))
     axes.set_xlabel(str(tuning.scorer.objectives[0]))
     axes.set_ylabel(str(tuning.scorer.objectives[1]))
     axes.set_title('front')
     axes.legend(fontsize=8)
     axes.grid(True, alpha=0.3)
+
+
+def _spread(values: np.ndarray) -> str:
+    """Scale of an axis on which one bad trial does not press all others together."""
+    finite = values[np.isfinite(values)]
+    is_wide = len(finite) and finite.min() > 0.0 and finite.max() > WIDE * finite.min()
+    return 'log' if is_wide else 'linear'
 
 
 def _draw_importance(axes: Any, tuning: Tuning) -> None:
@@ -145,6 +157,7 @@ def _draw_slice(axes: Any, tuning: Tuning, name: str) -> None:
         axes.axvline(
             variable.ends.index(best) if kind == CHOICE else best, color=BEST, linewidth=1.0
         )
+    axes.set_yscale(_spread(shown))
     axes.set_xlabel(_short(name), fontsize=8)
     axes.set_ylabel(str(tuning.scorer.objectives[0]), fontsize=8)
     axes.grid(True, alpha=0.3)

@@ -280,7 +280,7 @@ def test_the_command_prints_tables_and_picks_trials(folder, capsys):
     words = [*command(folder, trials=12), '--maximize', 'slope:worst', '--workers', '0']
     assert main(words) == 0
     out = capsys.readouterr().out
-    for text in ('12 trials of 1 runs', 'front of', 'as it was', 'written: arm_tuned.yaml'):
+    for text in ('12 trials of 1 run;', 'front of', 'as it was', 'written: arm_tuned.yaml'):
         assert text in out
     assert main([*words, '--pick', '3', '--csv', 'all.csv']) == 0
     rows = list(csv.DictReader(io.StringIO((folder / 'all.csv').read_text())))
