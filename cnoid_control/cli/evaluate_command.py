@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,6 +97,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--replay-worst', metavar='FILE.mcap', help='do the worst run again, into a log file'
     )
     parser.add_argument(
+        '--view',
+        action='store_true',
+        help='then show that log in a browser, as `cnoid_control view FILE.mcap` does',
+    )
+    parser.add_argument(
         '--worst',
         metavar='VALUE',
         default='',
@@ -157,6 +163,12 @@ def run(args: argparse.Namespace) -> int:
 
     if args.one is not None and args.runs is not None:
         raise CnoidControlError('--runs is a number of runs, --run is one of them: not both')
+    if args.view and not args.replay_worst:
+        raise CnoidControlError(
+            '--view shows the worst run: say where its log goes, --replay-worst'
+        )
+    if args.view and importlib.util.find_spec('viser') is None:
+        raise CnoidControlError("--view needs viser: pip install 'cnoid_control[viewer]'")
     requirements = [Rule(text) for text in args.require]
     if args.parquet:
         require_parquet()
@@ -191,7 +203,18 @@ def run(args: argparse.Namespace) -> int:
             Console(stderr=True).print(f'not met: {text}', markup=False, highlight=False)
     if evaluation.interrupted:
         return INTERRUPTED
+    if args.view and args.replay_worst in result['files']:
+        _view(args.replay_worst)
     return 1 if failed else 0
+
+
+def _view(log: str) -> None:
+    """Show a log in a browser until it is interrupted."""
+    from cnoid_control.cli.view_command import VIEW
+
+    parser = argparse.ArgumentParser()
+    VIEW.add_arguments(parser)
+    VIEW.run(parser.parse_args([log]))
 
 
 def _unmet(evaluation: Evaluation, requirements: list[Any]) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
@@ -121,6 +123,7 @@ def test_requirements_are_the_exit_status(capsys, rule, status):
         (['--run', '1', '--runs', '2'], 'not both'),
         (['--csv', '/nowhere/at/all.csv'], 'no such folder'),
         (['--metric', 'nowhere.py:f'], 'nowhere.py'),
+        (['--view'], 'say where its log goes'),
         (['--worst', 'tilt'], "no value 'tilt'"),
     ],
 )
@@ -159,3 +162,25 @@ def test_as_a_program_with_workers(tmp_path):
     )
     assert json.loads(found.stdout)['runs'] == 4
     assert found.stderr == ''
+
+
+def test_the_worst_run_is_shown(tmp_path):
+    """In a browser, until it is interrupted; the exit status is that of the evaluation."""
+    pytest.importorskip('viser', reason='needs viser')
+    command = [sys.executable, '-m', 'cnoid_control.cli.main', 'evaluate', 'pendulum', *DRAWS]
+    words = ['--runs', '2', '--replay-worst', 'worst.mcap', '--view', '--require', 'runs > 2']
+    with subprocess.Popen(
+        [*command, *SHORT, *words],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        said = [process.stderr.readline(), process.stderr.readline()]
+        assert any('not met: runs > 2' in line for line in said)
+        (address,) = [line.split()[1] for line in said if line.startswith('view: ')]
+        with urllib.request.urlopen(address, timeout=60) as page:
+            assert page.status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 1
