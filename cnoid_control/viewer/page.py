@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import viser
 
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, describe
 from cnoid_control.viewer.frame import Frame
 from cnoid_control.viewer.gate import Route
 from cnoid_control.viewer.log_source import LogSource
@@ -28,6 +30,8 @@ PERIOD = 1.0 / 30.0
 READ_ONLY = 'the view is read-only: it was not allowed to act'
 # How long a notice stays [s].
 NOTICE = 4.0
+# Time until a description that nobody gave is asked for again [s].
+RETRY_PERIOD = 1.0
 
 
 class Page:
@@ -65,6 +69,8 @@ class Page:
         self._shown: Frame | None = None
         self._shown_at = 0.0
         self._revision = -1
+        self._asking = threading.Thread()
+        self._failures: set[str] = set()
         self._description = source.describe()
         routes: dict[str, Route] = {'state': self._state, 'act': self._act}
         title = self._description.title
@@ -105,7 +111,13 @@ class Page:
         """Keep the page up to date until it is over."""
         while not is_over():
             began = time.monotonic()
-            self.update()
+            try:
+                self.update()
+            except Exception as error:
+                # One frame that cannot be drawn must not cost the page, nor fill the terminal.
+                if describe(error) not in self._failures:
+                    self._failures.add(describe(error))
+                    traceback.print_exc()
             time.sleep(max(0.0, PERIOD - (time.monotonic() - began)))
         self.close()
 
@@ -114,12 +126,14 @@ class Page:
         frame = self.source.frame()
         if self._options is not None:
             self._options.apply_pending()
-        if frame is None or frame is self._shown:
+        if frame is None:
             return
-        if frame.revision != self._revision:
-            self._revision = frame.revision
-            self._description = self.source.describe()
-            self._describe()
+        if frame.revision != self._revision and not self._asking.is_alive():
+            # Beside the picture: an answer may take a while.
+            self._asking = threading.Thread(target=self._ask, args=(frame.revision,), daemon=True)
+            self._asking.start()
+        if frame is self._shown:
+            return
         self._shown, self._shown_at = frame, time.monotonic()
         with self.server.atomic():
             self.scene.show(frame)
@@ -129,6 +143,16 @@ class Page:
     def close(self) -> None:
         """Stop serving."""
         self.server.stop()
+
+    def _ask(self, revision: int) -> None:
+        """Get the description anew; where nobody answers, the next frame asks again."""
+        try:
+            self._description = self.source.describe()
+        except CnoidControlError:
+            time.sleep(RETRY_PERIOD)
+            return
+        self._revision = revision
+        self._describe()
 
     def _describe(self) -> None:
         """Have all panels follow the description."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
@@ -83,14 +84,18 @@ class RosActions:
             why = f'there is no node {self.control_node}'
             refusals |= dict.fromkeys((*SERVICES, 'swap', 'option'), why)
         else:
-            self._describe_controller(description)
+            try:
+                self._describe_controller(description)
+            except CnoidControlError as error:
+                refusals |= dict.fromkeys(('swap', 'option'), str(error))
         if self.simulation_node not in nodes:
             why = f'there is no node {self.simulation_node}: nothing simulates the robot'
             refusals |= {'push': why, 'speed': why}
         else:
-            values = self._get(self.simulation_node, ['real_time_factor'])
             description.links = links
-            description.speed = float(values.get('real_time_factor', 1.0))
+            with contextlib.suppress(CnoidControlError):
+                values = self._get(self.simulation_node, ['real_time_factor'])
+                description.speed = float(values.get('real_time_factor', 1.0))
         if not self._node.count_subscribers(self._topic):
             topic = self._node.resolve_topic_name(self._topic)
             refusals['velocity'] = f'nobody listens to {topic}'
