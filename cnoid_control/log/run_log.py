@@ -230,8 +230,10 @@ class RunLog:
         return list(zip(times.tolist(), found, strict=True))
 
     def events(self) -> list[tuple[float, str]]:
-        """What happened, in the order of time: pushes and states of state machines."""
+        """What happened, in the order of time: pushes, swaps and states of state machines."""
         found = [(time, _push(text)) for time, text in self.texts('pushes')]
+        # The first one has the robot from the start.
+        found += [(time, f'swap to {name}') for time, name in self.texts('controller')[1:]]
         for topic in self.file.topics:
             if topic.endswith('/state') and self.file.schema(topic) == layouts.TEXT:
                 found += self.texts(topic)

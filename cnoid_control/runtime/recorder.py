@@ -52,6 +52,8 @@ def restore_state_text(body: Body, text: str) -> None:
     body.restore_state(BodyState(joints=values, **root))
 
 
+# Topic of the controller that has the robot, noted when it changes.
+CONTROLLER = 'controller'
 # Times per second at which the poses of all links are noted; joint states are in every tick.
 FRAME_RATE = 30.0
 
@@ -329,6 +331,7 @@ class Recorder:
         os: TextIO | None = None,
         attachments: dict[str, bytes] | None = None,
         things: Callable[[], dict[str, np.ndarray]] | None = None,
+        controllers: Callable[[], list[ControllerIO]] | None = None,
     ) -> None:
         """Prepare a recording of a run that has not begun.
 
@@ -342,6 +345,8 @@ class Recorder:
             attachments: files that the log holds besides the model, by name.
             things: gives the poses of what moves besides the robot, x y z and quaternion x y z w,
                 by name.
+            controllers: gives the io of the controllers that have the robot now; those that it
+                begins with where None.
         """
         self.path = Path(path)
         self.error = ''
@@ -359,6 +364,8 @@ class Recorder:
         }
         self._attachments = attachments or {}
         self._look_at_things = things
+        self._controllers = controllers
+        self._in_charge = ''
         self._next_look = 0.0
         self._queue: queue.Queue[LogBlock | None] = queue.Queue(QUEUE_BLOCKS)
         self._thread: threading.Thread | None = None
@@ -511,7 +518,13 @@ class Recorder:
         """Note what the controllers have commanded."""
         block = self._block
         self._outputs.take(block.outputs[block.rows])
-        for io in self._ios:
+        ios = self._ios
+        if self._controllers is not None:
+            ios = self._controllers()
+            if ios and ios[0].controller_name != self._in_charge:
+                self._in_charge = ios[0].controller_name
+                self.note_event(CONTROLLER, self._in_charge)
+        for io in ios:
             if io.log_fields:
                 for name, value in io.log_fields.items():
                     topic = f'{io.controller_name}/{name}'

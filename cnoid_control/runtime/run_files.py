@@ -96,6 +96,7 @@ def record_run(
         real_time,
         attachments=run_files(config),
         things=getattr(loop.hardware, 'things', None),
+        controllers=lambda: loop.host.ios(),
     )
     return recorder
 

@@ -13,14 +13,14 @@ import pytest
 import yaml
 
 from cnoid_control import Simulation
-from cnoid_control.log import LogError, LogFile, model_files, stored_body
+from cnoid_control.log import LogError, LogFile, RunLog, model_files, stored_body
 from cnoid_control.messages import layouts
 from cnoid_control.messages.cdr import parse_message
 from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import config_from_model
 from cnoid_control.runtime.recorder import Recorder
 from cnoid_control.runtime.replay import replay
-from cnoid_control.runtime.run_files import run_files
+from cnoid_control.runtime.run_files import record_run, run_files
 from cnoid_control.share import shared_file
 
 CONTROLLER = """
@@ -198,3 +198,21 @@ def test_meshes_are_stored_or_named(tmp_path, monkeypatch, caplog, stored):
         assert 'it is another one by now' in caplog.text
         mesh.write_text(text)
         assert stored_body(log).links[0].description.shapes[0].geometry.path == str(mesh)
+
+
+def test_who_has_the_robot_is_in_the_log(tmp_path, own):
+    """A swap with its time; what the new controller logs is there from then on."""
+    values = {'controller': 'pd', 'standby': {'mine': {'type': 'mine.py:Mine'}}}
+    values['mine'] = {'gains': 'gains.txt'}
+    config = load_config(own / 'own.yaml', values)
+    with Simulation(config, record=False, os=io.StringIO()) as sim:
+        record_run(tmp_path / 'x.mcap', sim.loop, config)
+        sim.run(0.05)
+        sim.swap('mine', blend_time=0.0)
+        sim.run(0.05)
+    log = RunLog(tmp_path / 'x.mcap')
+    assert [name for _, name in log.texts('controller')] == ['pd', 'mine']
+    ((time, what),) = log.events()
+    assert what == 'swap to mine'
+    assert 0.05 <= time <= 0.06
+    assert log.file.count('mine/sum') >= 40
