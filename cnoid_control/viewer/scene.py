@@ -32,6 +32,10 @@ from cnoid_control.viewer.world import Surroundings, Thing, surroundings
 # From where the robot is seen at first, in sizes of it, and the opening angle [rad].
 VIEWPOINT = np.array([1.25, -0.95, 0.45])
 FIELD_OF_VIEW = np.radians(45.0)
+# Quaternion w x y z that turns Z to Y.
+UPRIGHT = (float(np.sqrt(0.5)), -float(np.sqrt(0.5)), 0.0, 0.0)
+# Share of the way to the robot that the cameras go with every frame.
+FOLLOW_SHARE = 0.2
 # Share of the robot's size that it moves until the first view of it is another one.
 AIM_SHARE = 0.2
 GROUND_SIZE = 400.0
@@ -51,6 +55,19 @@ LAYERS: tuple[type[Layer], ...] = (
 
 # Told who has clicked, the link, the point in its axes [m] and the line of sight in the world.
 Clicked = Callable[[Any, str, np.ndarray, np.ndarray], None]
+
+
+def put_world(scene: Any, place: np.ndarray) -> None:
+    """Have a place of the world where its origin was for the cameras, with the Z axis up.
+
+    viser sets the axes of the world in this way, and has no call for its place.
+    """
+    from viser import _messages
+
+    # The browser has Y up.
+    x, y, z = place.tolist()
+    scene._queue_scene_message(_messages.SetOrientationMessage('', UPRIGHT))
+    scene._queue_scene_message(_messages.SetPositionMessage('', (-x, -z, y)))
 
 
 class Scene:
@@ -82,10 +99,12 @@ class Scene:
         # Frames come in one thread, what somebody switches in another.
         self._lock = threading.Lock()
         self._frame: Frame | None = None
-        self._followed: np.ndarray | None = None
         self.follows = not body.is_fixed_root
+        self._start = body.root_link.p.copy()
+        self._shift = np.zeros(3)
+        self._shifted = np.zeros(3)
         body.calc_forward_kinematics()
-        server.scene.set_up_direction('+z')
+        put_world(server.scene, np.zeros(3))
         server.scene.configure_default_lights(enabled=True, cast_shadow=True)
         self.robot = RobotNodes(server.scene, body)
         self.missing = list(self.robot.missing)
@@ -198,20 +217,18 @@ class Scene:
         ]
 
     def _follow(self) -> None:
-        """Keep the cameras with the robot, where that is asked for."""
+        """Keep the robot before the cameras: the world is moved under them.
+
+        A camera that were moved instead would be where the browser has put it meanwhile.
+        """
         if not self.follows:
-            self._followed = None
             return
         # Steps of the robot shall not shake the picture.
-        place = self.body.root_link.p.copy()
-        if self._followed is not None:
-            offset = 0.2 * (place - self._followed)
-            place = self._followed + offset
-            for client in self._server.get_clients().values():
-                # One that has just come has not told yet where its camera is.
-                if client.camera.update_timestamp:
-                    client.camera.position = client.camera.position + offset
-        self._followed = place
+        self._shift += FOLLOW_SHARE * (self.body.root_link.p - self._start - self._shift)
+        offset = np.round(self._shift, 3)
+        if not np.array_equal(offset, self._shifted):
+            self._shifted = offset
+            put_world(self._server.scene, offset)
 
     # --- controls -----------------------------------------------------------------------------
 
