@@ -129,3 +129,20 @@ def test_a_plot_is_drawn_with_what_is_logged(page, shown):
     page.screenshot(path=SHOTS / 'plot.png')
     values = shown.plots.history.logged('own/height', 10.0).y['own/height']
     np.testing.assert_array_equal(values, 0.5)
+
+
+def test_a_robot_that_moves_about_stays_before_the_camera(page, shown):
+    """It is in the middle of the picture three metres further on, and a click still hits it."""
+    shown.clicks.clear()
+    root = shown.frame.root.copy()
+    root[0] += 3.0
+    shown.frame.contacts = shown.frame.contacts[:0]
+    shown.frame.root = root
+    time.sleep(5.0)
+    wait_until(lambda: is_green(middle(page)))
+    page.mouse.click(450, 350)
+    wait_until(lambda: bool(shown.clicks))
+    name, point, _ = shown.clicks[0]
+    assert name == 'block'
+    assert np.abs(point / [0.15, 0.15, 0.05]).max() == pytest.approx(1.0, abs=1e-3)
+    page.screenshot(path=SHOTS / 'followed.png')
