@@ -232,7 +232,6 @@ class GlRenderer:
         self._scene = mujoco.MjvScene(model, MAX_GEOMS)
         self._scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = shadows
         self._scene.flags[mujoco.mjtRndFlag.mjRND_REFLECTION] = False
-        self._scene.flags[mujoco.mjtRndFlag.mjRND_HAZE] = shadows
         self._option = mujoco.MjvOption()
         self._option.sitegroup[:] = 0
         # The graphics library ends with the program: what is open then is closed before it.
