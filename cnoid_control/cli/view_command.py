@@ -110,8 +110,8 @@ def _view_logs(paths: list[str], parameters: ViewParameters) -> int:
     over = threading.Event()
     # Who looks at a log may play it: nothing else can be done with it.
     page = Page(source, parameters.host, parameters.port, parameters.token, act=True)
-    print(f'view: {page.url}', file=sys.stderr, flush=True)
     with StopOnInterrupt(over.set):
+        print(f'view: {page.url}', file=sys.stderr, flush=True)
         page.run(over.is_set)
     return 0
 
