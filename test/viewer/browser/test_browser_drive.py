@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from view_rig import PATIENCE, ViewRig, wait_until
 
+# Drawing without a graphics card is slow.
+pytestmark = pytest.mark.timeout(400)
+
 
 @pytest.fixture(scope='module')
 def run():

@@ -11,6 +11,9 @@ from cnoid_control.cli.main import main
 
 SHOTS = ROOT / 'out' / 'browser'
 
+# Drawing without a graphics card is slow.
+pytestmark = pytest.mark.timeout(400)
+
 
 @pytest.fixture(scope='module')
 def shown(tmp_path_factory):
