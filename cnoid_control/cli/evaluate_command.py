@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
     """Do the runs, print and write what came of them."""
     from rich.console import Console
 
-    from cnoid_control.cli.evaluate_progress import EvaluateProgress
+    from cnoid_control.cli.count_progress import CountProgress, describe_evaluation
     from cnoid_control.cli.output_file import check_output
     from cnoid_control.evaluation.evaluator import PASSES, evaluate
     from cnoid_control.evaluation.metric import NamedMetric
@@ -178,7 +178,7 @@ def run(args: argparse.Namespace) -> int:
         if path and not Path(path).absolute().parent.is_dir():
             raise CnoidControlError(f'{path}: there is no such folder')
     runs = [args.one] if args.one is not None else range(args.runs or DEFAULT_RUNS)
-    with EvaluateProgress(len(runs), Console(stderr=True)) as progress:
+    with CountProgress(len(runs), Console(stderr=True), describe_evaluation) as progress:
         evaluation = evaluate(
             config_from_arguments(args),
             randomize_section(args.randomize),

@@ -136,8 +136,8 @@ def run(args: argparse.Namespace) -> int:
     """Search, print and write what was found; 1 where no trial obeys the constraints."""
     from rich.console import Console
 
+    from cnoid_control.cli.count_progress import CountProgress, describe_tuning
     from cnoid_control.cli.output_file import check_output
-    from cnoid_control.cli.tune_progress import TuneProgress
     from cnoid_control.evaluation.metric import NamedMetric
     from cnoid_control.tuning import tune
     from cnoid_control.tuning.tuning import ros_values
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
     for path in (output, storage, args.csv):
         if path and not Path(path).absolute().parent.is_dir():
             raise CnoidControlError(f'{path}: there is no such folder')
-    with TuneProgress(args.trials, Console(stderr=True)) as progress:
+    with CountProgress(args.trials, Console(stderr=True), describe_tuning) as progress:
         tuning = tune(
             config,
             args.vary,
