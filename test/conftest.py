@@ -1,6 +1,7 @@
 """What every test shares: ROS kept to this machine, a ROS domain per test, no stray files."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,9 @@ def pytest_configure() -> None:
     scratch = Path(tempfile.gettempdir()) / f'cnoid_control_test_{os.getuid()}'
     scratch.mkdir(exist_ok=True)
     stay_on_this_machine()
+    # Who starts the tests in the background has them ignore it, and all that they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # colcon's arguments are for this pytest, not for those that tests start.
     os.environ.pop('PYTEST_ADDOPTS', None)
     os.environ['ROS_LOG_DIR'] = str(scratch / 'ros_log')

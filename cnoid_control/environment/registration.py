@@ -32,15 +32,20 @@ def _register() -> None:
 
 
 class _Finder(MetaPathFinder):
-    """Waits for gymnasium to be imported, once."""
+    """Waits for gymnasium to be imported; to look for it is not yet to import it."""
+
+    _is_looking = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != LIBRARY:
+        if fullname != LIBRARY or self._is_looking:
             return None
-        sys.meta_path.remove(self)
-        spec = find_spec(fullname)
+        self._is_looking = True
+        try:
+            spec = find_spec(fullname)
+        finally:
+            self._is_looking = False
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec
@@ -63,4 +68,5 @@ class _Loader(Loader):
         assert spec is not None  # It is being loaded by it.
         spec.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
+        sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, _Finder)]
         _register()

@@ -143,16 +143,18 @@ def _main_left_out(pickled: bytes) -> Iterator[None]:
 
     They would import it, and where it has no `if __name__ == '__main__':` do all of it again.
     """
-    main = sys.modules['__main__']
     if MAIN in pickled:
         yield
         return
-    spec, file = getattr(main, '__spec__', None), getattr(main, '__file__', None)
-    main.__spec__, main.__file__ = None, None
+    main = vars(sys.modules['__main__'])
+    # A program that is given as text has no file: then it must not have one afterwards.
+    kept: dict[str, Any] = {name: main[name] for name in ('__spec__', '__file__') if name in main}
+    main.update(__spec__=None, __file__=None)
     try:
         yield
     finally:
-        main.__spec__, main.__file__ = spec, file
+        del main['__spec__'], main['__file__']
+        main.update(kept)
 
 
 def _serve(pipe: Connection, pickled: bytes, folder: str, environment: dict[str, str]) -> None:

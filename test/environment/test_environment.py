@@ -423,7 +423,9 @@ def test_gymnasium_is_not_imported_by_the_package() -> None:
     """Nor is greenlet; and the module in front of the name imports what is needed."""
     code = (
         'import sys, cnoid_control\nassert not {"gymnasium", "greenlet"} & set(sys.modules)\n'
-        f'import gymnasium\nprint(gymnasium.make("cnoid_control:{NAME}", config="pd"))'
+        'import importlib.util\nassert importlib.util.find_spec("gymnasium").loader\n'
+        f'import gymnasium\nassert {NAME!r} in gymnasium.registry\n'
+        f'print(gymnasium.make("cnoid_control:{NAME}", config="pd"))'
     )
     done = subprocess.run(
         [sys.executable, '-c', code], capture_output=True, text=True, timeout=120

@@ -15,6 +15,7 @@ from executor_tasks import Squares, Threads, Troubles, Unmakable
 
 from cnoid_control import CnoidControlError
 from cnoid_control.evaluation import make_executor
+from cnoid_control.evaluation.executor import _main_left_out
 
 SUPPORT = Path(__file__).resolve().parent.parent / 'support'
 
@@ -224,3 +225,18 @@ def test_a_script_without_a_guard(tmp_path):
     )
     assert found.returncode == 1
     assert "belongs under `if __name__ == '__main__':`" in found.stderr
+
+
+@pytest.mark.parametrize('file', ['script.py', None])
+def test_the_script_of_this_process_is_as_it_was(file, monkeypatch) -> None:
+    """Also where there is none, as in a program that is given as text."""
+    main = sys.modules['__main__']
+    monkeypatch.setattr(main, '__file__', 'other.py', raising=False)
+    if file is None:
+        monkeypatch.delattr(main, '__file__')
+    else:
+        monkeypatch.setattr(main, '__file__', file)
+    before = {name: vars(main).get(name, 'none') for name in ('__file__', '__spec__')}
+    with _main_left_out(b''):
+        assert main.__file__ is None
+    assert {name: vars(main).get(name, 'none') for name in before} == before

@@ -11,11 +11,11 @@ pytest.importorskip('control_msgs.msg', reason='interfaces are not built')
 
 from served_node import ServedNode
 
-PERIOD = 0.1
+PERIOD = 0.25
 
 
-def test_a_robot_at_ten_hertz_runs(rig: RobotRig, tmp_path: Path) -> None:
-    """States every 100 ms are not too old, though that is more than 50 ms."""
+def test_a_robot_of_a_low_rate_runs(rig: RobotRig, tmp_path: Path) -> None:
+    """States every 250 ms are not too old, though that is more than 50 ms."""
     served = ServedNode(
         rig,
         tmp_path,
@@ -33,6 +33,6 @@ def test_a_robot_at_ten_hertz_runs(rig: RobotRig, tmp_path: Path) -> None:
         rig.wait(lambda: session.loop.tick > ticks + 10 or session.safe_state.is_engaged)
         assert not session.safe_state.is_engaged, session.safe_state.reason
         assert session.watchdog.trips == []
-        assert session.hardware.state_timeout == pytest.approx(0.35)
+        assert session.hardware.state_timeout == pytest.approx(3.5 * PERIOD)
     finally:
         served.close()
