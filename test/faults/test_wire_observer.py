@@ -27,6 +27,13 @@ def test_periods_are_those_of_the_robot(observer, begin, end, periods) -> None:
     assert observer.periods(begin, end) == periods
 
 
+def test_states_that_come_at_once_are_no_periods(observer) -> None:
+    """A robot that makes up for lost time: not more periods than there was time for."""
+    observer.topics[STATES].times[:] = [5.0, 5.0001, 5.0002, 5.0003, 5.0004, 5.001]
+    assert observer.periods(4.9999, 5.0005) == 2
+    assert observer.periods(4.9999, 5.0012) == 3
+
+
 def test_periods_by_the_clock(observer) -> None:
     """Where the robot sends nothing, the clock counts, upwards."""
     assert observer.periods(8.0, 8.0021) == 3
