@@ -450,6 +450,11 @@ class Randomization:
         self._require_physics(key)
         heads = {part.partition('.')[0] for part in parts}
         for head in heads:
+            if not head and name in PUSH_KEYS:
+                raise ParameterError(
+                    key,
+                    f'a push has a name of its own: {PUSH}.NAME.{name}, such as {PUSH}.one.{name}',
+                )
             if head not in PUSH_KEYS:
                 raise ParameterError(f'{key}.{head}', f'unknown; {choices(PUSH_KEYS)}')
         for needed in ('link', 'force', 'time'):

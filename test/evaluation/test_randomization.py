@@ -192,6 +192,7 @@ class Plain(SimpleController):
         ({'delay.q.*': 0.1}, 'all values of a sensor have one delay'),
         ({'position.w': 0.1}, "unknown 'w'; choose from: x, y, z"),
         ({'push.a.link': 'WAIST', 'push.a.force': [1.0, 0.0, 0.0]}, 'push.a.time: is missing'),
+        ({'push.force': [50.0, 150.0]}, 'a push has a name of its own: push.NAME.force'),
         ({'push.a.link': 'WAIST', 'push.a.force': 3.0, 'push.a.time': 0.0}, 'a `heading`'),
         ({'push.a': {'link': 'WAIST', 'force': 3.0, 'when': 0.0}}, 'push.a.when: unknown'),
         ({'rate': {'uniform': [-5.0, -1.0]}}, 'rate: .* not allowed; .*drawn by `randomize'),
