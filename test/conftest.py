@@ -1,5 +1,6 @@
 """What every test shares: ROS kept to this machine, a ROS domain per test, no stray files."""
 
+import logging
 import os
 import signal
 import tempfile
@@ -47,6 +48,14 @@ def pytest_configure() -> None:
     os.environ['MPLBACKEND'] = 'Agg'
     for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
         os.environ.setdefault(name, '1')
+
+
+@pytest.fixture(autouse=True)
+def _heard_loggers() -> None:
+    """Have the package's log heard where ROS's launch has made loggers that keep to themselves."""
+    for name, logger in list(logging.root.manager.loggerDict.items()):
+        if name.partition('.')[0] == 'cnoid_control' and isinstance(logger, logging.Logger):
+            logger.propagate = True
 
 
 @pytest.fixture
