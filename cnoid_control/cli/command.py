@@ -6,6 +6,9 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# What shells show for a program that SIGINT has ended.
+INTERRUPTED = 130
+
 
 @dataclass(frozen=True)
 class Command:

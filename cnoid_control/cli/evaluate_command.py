@@ -8,9 +8,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import Command
+from cnoid_control.cli.command import INTERRUPTED, Command
 from cnoid_control.cli.executor_arguments import add_executor_arguments
-from cnoid_control.cli.run_command import add_config_arguments, config_from_arguments, seconds
+from cnoid_control.cli.run_command import (
+    add_config_arguments,
+    add_config_name,
+    config_from_arguments,
+    seconds,
+)
 from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
@@ -21,17 +26,11 @@ if TYPE_CHECKING:
 DEFAULT_RUNS = 100
 # Parameters and metrics that a table on the terminal has at most.
 SHOWN = 12
-# What shells show for a program that SIGINT has ended.
-INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        'config',
-        metavar='CONFIG|MODEL',
-        help='a config or a robot model: a file, or the name of one',
-    )
+    add_config_name(parser)
     parser.add_argument(
         '--randomize',
         metavar='KEY=DISTRIBUTION|FILE.yaml',

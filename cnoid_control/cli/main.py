@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from cnoid_control.cli.bench_command import BENCH
 from cnoid_control.cli.check_command import CHECK
+from cnoid_control.cli.command import INTERRUPTED
 from cnoid_control.cli.convert_command import CONVERT
 from cnoid_control.cli.evaluate_command import EVALUATE
 from cnoid_control.cli.faults_command import FAULTS
@@ -35,9 +36,7 @@ COMMANDS = (
     CHECK, BENCH, FAULTS,
 )  # fmt: skip
 
-# What shells show for a program that SIGINT has ended.
-INTERRUPTED = 130
-# And for one that SIGPIPE has ended.
+# What shells show for a program that SIGPIPE has ended.
 PIPE_CLOSED = 141
 
 

@@ -30,11 +30,7 @@ PATIENCE = 2.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        'config',
-        metavar='CONFIG|MODEL',
-        help='a config or a robot model: a file, or the name of one',
-    )
+    add_config_name(parser)
     add_config_arguments(parser)
     parser.add_argument(
         '--duration',
@@ -123,6 +119,15 @@ def view_parameters(args: argparse.Namespace) -> ViewParameters:
     if not token and not is_loopback(args.view_host):
         token = make_token()
     return ViewParameters(args.view_host, port, token, args.view_act)
+
+
+def add_config_name(parser: argparse.ArgumentParser) -> None:
+    """Declare what is run."""
+    parser.add_argument(
+        'config',
+        metavar='CONFIG|MODEL',
+        help='a config or a robot model: a file, or the name of one',
+    )
 
 
 def add_config_arguments(parser: argparse.ArgumentParser) -> None:

@@ -9,10 +9,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import Command
+from cnoid_control.cli.command import INTERRUPTED, Command
 from cnoid_control.cli.evaluate_command import randomize_section
 from cnoid_control.cli.executor_arguments import add_executor_arguments, count, number
-from cnoid_control.cli.run_command import add_config_arguments, config_from_arguments, seconds
+from cnoid_control.cli.run_command import (
+    add_config_arguments,
+    add_config_name,
+    config_from_arguments,
+    seconds,
+)
 from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
@@ -20,19 +25,13 @@ if TYPE_CHECKING:
 
     from cnoid_control.tuning import Tuning
 
-# What shells show for a program that SIGINT has ended.
-INTERRUPTED = 130
 # Trials of a front that a table on the terminal has at most.
 SHOWN = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        'config',
-        metavar='CONFIG|MODEL',
-        help='a config or a robot model: a file, or the name of one',
-    )
+    add_config_name(parser)
     parser.add_argument(
         '--vary',
         metavar='KEY=RANGE',

@@ -234,7 +234,7 @@ class Randomization:
             listed = dict.fromkeys([*QUANTITIES, TERRAIN, PUSH, *known])
             raise ParameterError(f'{SECTION}.{key}', f'unknown; {choices(listed)}')
         mode = distribution.mode or SET
-        present = _value_at(config.values, key) if mode != SET else None
+        present = value_at(config.values, key) if mode != SET else None
         if mode != SET and (isinstance(present, bool) or not isinstance(present, (int, float))):
             raise ParameterError(
                 f'{SECTION}.{key}.as',
@@ -520,7 +520,7 @@ def _convert(kind: str, mode: str, value: Any, nominal: float) -> Any:
     return value
 
 
-def _value_at(values: Mapping[str, Any], key: str) -> Any:
+def value_at(values: Mapping[str, Any], key: str) -> Any:
     """Value of a nested map by a key with dots; None where there is none."""
     found: Any = values
     for word in key.split('.'):

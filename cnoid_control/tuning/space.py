@@ -14,6 +14,7 @@ from cnoid_control.evaluation.distributions import (
     distribution_from_text,
     parse_distribution,
 )
+from cnoid_control.evaluation.randomization import value_at
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin.registry import controller_names
@@ -137,7 +138,7 @@ def read_space(vary: Mapping[str, Any] | Iterable[str], config: RunConfig) -> li
                 raise ParameterError(key, 'is varied twice')
             known.add(key)
         distribution = _read_range(name, given)
-        present = {key: _value_at(config.values, key) for key in keys}
+        present = {key: value_at(config.values, key) for key in keys}
         if distribution.mode in (ADD, SCALE):
             for key, value in present.items():
                 if not _has_numbers(value):
@@ -193,15 +194,6 @@ def _check_key(key: str, config: RunConfig) -> None:
         raise ParameterError(key, f'is a section; give one of its options: {key}.OPTION')
     if head == 'hardware' and rest.partition('.')[0] != config.hardware_type:
         raise ParameterError(key, f'is not in use; choose from: hardware.{config.hardware_type}')
-
-
-def _value_at(values: Mapping[str, Any], key: str) -> Any:
-    found: Any = values
-    for word in key.split('.'):
-        if not isinstance(found, Mapping) or word not in found:
-            return None
-        found = found[word]
-    return found
 
 
 def _has_numbers(value: Any) -> bool:
