@@ -24,6 +24,7 @@ class BenchResult:
         ratio_low, ratio_high: smallest and largest of them.
         subject_median, subject_p99, reference_median, reference_p99: durations of a call [µs].
         reached: whether the goal is reached.
+        why: a sentence on why the goal is missed; empty where it is reached.
     """
 
     name: str
@@ -39,6 +40,7 @@ class BenchResult:
     reference_median: float
     reference_p99: float
     reached: bool
+    why: str = ''
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -78,6 +80,7 @@ def measure(row: BenchRow, calls: int | None = None, repeats: int | None = None)
     subject_times = np.concatenate([one for one, _ in turns])
     reference_times = np.concatenate([other for _, other in turns])
     ratio = float(np.median(ratios))
+    reached = row.reaches_goal(ratio)
     return BenchResult(
         name=row.name,
         subject=row.subject,
@@ -91,7 +94,8 @@ def measure(row: BenchRow, calls: int | None = None, repeats: int | None = None)
         subject_p99=_micro(np.percentile(subject_times, 99)),
         reference_median=_micro(np.median(reference_times)),
         reference_p99=_micro(np.percentile(reference_times, 99)),
-        reached=row.reaches_goal(ratio),
+        reached=reached,
+        why='' if reached else row.why,
     )
 
 

@@ -14,6 +14,11 @@ Work = Callable[[], object]
 COMPARISONS = {'>=': operator.ge, '<=': operator.le}
 
 
+def missing_modules(needs: str) -> list[str]:
+    """Those of the modules, separated by blanks, that are not installed."""
+    return [name for name in needs.split() if importlib.util.find_spec(name) is None]
+
+
 @dataclass(frozen=True)
 class BenchRow:
     """Two pieces of work whose durations are compared.
@@ -30,6 +35,8 @@ class BenchRow:
         goal: the ratio that is wanted.
         calls: calls of each in a repeat.
         repeats: how often the two take turns.
+        needs: modules without which it cannot be measured, separated by blanks; empty for none.
+        why: a sentence on why the goal is missed, shown only where it is.
     """
 
     name: str
@@ -41,10 +48,31 @@ class BenchRow:
     goal: float = 1.0
     calls: int = 1000
     repeats: int = 7
+    needs: str = ''
+    why: str = ''
 
     def reaches_goal(self, ratio: float) -> bool:
         """Whether a ratio is as good as wanted."""
         return bool(COMPARISONS[self.comparison](ratio, self.goal))
+
+
+@dataclass(frozen=True)
+class MissingRow:
+    """A row for which something is not installed.
+
+    Attributes:
+        name, subject, reference: as in the row.
+        needs: the modules that are not there.
+    """
+
+    name: str
+    subject: str
+    reference: str
+    needs: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -75,6 +103,7 @@ class FigureResult:
         goal: the goal with its comparison.
         value: the figure; None where what it needs is not installed.
         reached: whether the goal is reached; None where there is no value.
+        why: a sentence on why the goal is missed; empty where it is reached.
     """
 
     name: str
@@ -84,6 +113,7 @@ class FigureResult:
     goal: str
     value: float | None
     reached: bool | None
+    why: str = ''
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -102,7 +132,8 @@ class MetricRow:
         unit: unit of the value.
         comparison: '>=' or '<=', how the value is to stand to the goal.
         goal: the value that is wanted.
-        needs: module without which there is no value; empty for none.
+        needs: modules without which there is no value, separated by blanks; empty for none.
+        why: a sentence on why the goal is missed, shown only where it is.
     """
 
     name: str
@@ -113,12 +144,12 @@ class MetricRow:
     comparison: str = '<='
     goal: float = 0.0
     needs: str = ''
+    why: str = ''
 
     def result(self) -> FigureResult:
         """Find the value, where what it needs is installed."""
-        value = None
-        if not self.needs or importlib.util.find_spec(self.needs) is not None:
-            value = float(self.find())
+        value = None if missing_modules(self.needs) else float(self.find())
+        reached = None if value is None else bool(COMPARISONS[self.comparison](value, self.goal))
         return FigureResult(
             self.name,
             self.subject,
@@ -126,5 +157,6 @@ class MetricRow:
             self.unit,
             f'{self.comparison} {self.goal:g}',
             value,
-            None if value is None else bool(COMPARISONS[self.comparison](value, self.goal)),
+            reached,
+            self.why if reached is False else '',
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,28 +135,26 @@ def between() -> Iterator[tuple[Work, Work]]:
 
 
 ROWS = (
-    (
-        BenchRow(
-            name='policy',
-            subject='tick with a policy of 100 observations and 29 actions, and PD control',
-            reference='onnxruntime alone, the same network',
-            make=inference,
-            kind='time',
-            comparison='<=',
-            goal=1.3,
-            calls=300,
-        ),
-        BenchRow(
-            name='policy_between',
-            subject='tick of that policy in which it does not infer',
-            reference='tick of the controller pd, the same robot',
-            make=between,
-            kind='time',
-            comparison='<=',
-            goal=1.0,
-            calls=3000,
-        ),
-    )
-    if importlib.util.find_spec('onnxruntime') and importlib.util.find_spec('onnx')
-    else ()
+    BenchRow(
+        name='policy',
+        subject='tick with a policy of 100 observations and 29 actions, and PD control',
+        reference='onnxruntime alone, the same network',
+        make=inference,
+        kind='time',
+        comparison='<=',
+        goal=1.3,
+        calls=300,
+        needs='onnxruntime onnx',
+    ),
+    BenchRow(
+        name='policy_between',
+        subject='tick of that policy in which it does not infer',
+        reference='tick of the controller pd, the same robot',
+        make=between,
+        kind='time',
+        comparison='<=',
+        goal=1.0,
+        calls=3000,
+        needs='onnxruntime onnx',
+    ),
 )

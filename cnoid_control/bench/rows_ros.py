@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
 from collections.abc import Iterator
@@ -194,16 +193,13 @@ def ros_cycle() -> Iterator[tuple[Work, Work]]:
 
 
 ROWS = (
-    (
-        BenchRow(
-            'ros_cycle',
-            'a tick over DDS in one process: 29 joints, two devices, commands',
-            'the same with typed messages in a SingleThreadedExecutor',
-            ros_cycle,
-            goal=4.0,
-            calls=100,
-        ),
-    )
-    if importlib.util.find_spec('rclpy') is not None
-    else ()
+    BenchRow(
+        'ros_cycle',
+        'a tick over DDS in one process: 29 joints, two devices, commands',
+        'the same with typed messages in a SingleThreadedExecutor',
+        ros_cycle,
+        goal=4.0,
+        calls=100,
+        needs='rclpy',
+    ),
 )

@@ -1,8 +1,7 @@
-"""Tasks against pink, where it is installed, and against the same steps written by hand."""
+"""Tasks against pink and against the same steps written by hand."""
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -161,7 +160,7 @@ def strict_levels() -> Iterator[tuple[Work, Work]]:
     yield solvers[0].compute, solvers[1].compute
 
 
-ROWS = [
+ROWS = (
     BenchRow(
         'tasks_levels',
         'seven tasks of sr1_reach in three strict levels',
@@ -181,17 +180,15 @@ ROWS = [
         comparison='<=',
         goal=1.5,
     ),
-]
-if importlib.util.find_spec('pink') is not None:
-    ROWS.append(
-        BenchRow(
-            'tasks_humanoid',
-            'six pose tasks with limits, SR1, 35 degrees of freedom',
-            'the same in pink with quadprog',
-            against_pink,
-            kind='time',
-            comparison='<=',
-            goal=0.4,
-            calls=200,
-        )
-    )
+    BenchRow(
+        'tasks_humanoid',
+        'six pose tasks with limits, SR1, 35 degrees of freedom',
+        'the same in pink with quadprog',
+        against_pink,
+        kind='time',
+        comparison='<=',
+        goal=0.4,
+        calls=200,
+        needs='pink quadprog',
+    ),
+)

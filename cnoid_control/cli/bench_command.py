@@ -15,7 +15,7 @@ from cnoid_control.exceptions import describe
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cnoid_control.bench.row import FailedRow, FigureResult
+    from cnoid_control.bench.row import FailedRow, FigureResult, MissingRow
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
     from cnoid_control.bench.measure import BenchResult, measure
     from cnoid_control.bench.registry import bench_rows
-    from cnoid_control.bench.row import BenchRow, FailedRow
+    from cnoid_control.bench.row import BenchRow, FailedRow, MissingRow, missing_modules
 
     rows = bench_rows(args.rows)
     if args.list:
@@ -43,8 +43,12 @@ def run(args: argparse.Namespace) -> int:
     messages = Console(stderr=True)
     results: list[BenchResult] = []
     figures: list[FigureResult] = []
+    missing: list[MissingRow] = []
     failed: list[FailedRow] = []
     for row in rows:
+        if needs := missing_modules(row.needs):
+            missing.append(MissingRow(row.name, row.subject, row.reference, needs))
+            continue
         with messages.status(f'{row.name}: {row.subject}'):
             try:
                 if isinstance(row, BenchRow):
@@ -62,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         'python': platform.python_version(),
         'rows': [result.to_dict() for result in results],
         'figures': [figure.to_dict() for figure in figures],
+        'missing': [row.to_dict() for row in missing],
         'failed': [row.to_dict() for row in failed],
     }
     if args.json == '-':
@@ -89,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
         console.print(table)
     if figures:
         console.print(_figure_table(figures))
+    if missing:
+        console.print(_missing_table(missing))
     if failed:
         console.print(_failed_table(failed))
     return 1 if failed else 0
@@ -101,12 +108,21 @@ def _figure_table(figures: list[FigureResult]) -> Table:
     for title in ('row', 'subject', 'reference', 'value', 'goal'):
         table.add_column(title)
     for figure in figures:
-        value = 'not installed'
-        if figure.value is not None:
-            style = 'green' if figure.reached else 'red'
-            value = f'[{style}]{figure.value:.3g}[/] {figure.unit}'
+        style = 'green' if figure.reached else 'red'
+        value = f'[{style}]{figure.value:.3g}[/] {figure.unit}'
         goal = f'{figure.goal} {figure.unit}'
         table.add_row(figure.name, figure.subject, figure.reference, value, goal)
+    return table
+
+
+def _missing_table(missing: list[MissingRow]) -> Table:
+    from rich.table import Table
+
+    table = Table(title='rows for which something is not installed')
+    for title in ('row', 'subject', 'reference', 'needs'):
+        table.add_column(title)
+    for row in missing:
+        table.add_row(row.name, row.subject, row.reference, ', '.join(row.needs))
     return table
 
 
