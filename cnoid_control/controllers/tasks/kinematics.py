@@ -103,12 +103,21 @@ class TaskKinematics:
         )
         self._paths: dict[int, tuple[JointGroup, np.ndarray]] = {}
         self._cache: dict[object, np.ndarray] = {}
+        self._model, self._data = body.model, body.data
+        # Poses of pinocchio's joints, and which of them is a link's own; -1 where none is.
+        self._poses = body.data.oMi
+        self._own_joints = [
+            joint if placement is None and free < 0 else -1
+            for joint, placement, free in zip(
+                tree.pin_joints, tree.placements, tree.free_links, strict=True
+            )
+        ]
+        self._plain = not self._mimics
 
     def update(self) -> None:
         """Take over the body's state; to be called once per tick before anything else."""
         self._cache.clear()
-        body = self.body
-        pin.computeJointJacobians(body.model, body.data, body.pin_q())
+        pin.computeJointJacobians(self._model, self._data, self.body.pin_q())
 
     def unknown(self, joint: Link) -> int | None:
         """Index of a joint's velocity among the unknowns; None where it is not controlled."""
@@ -196,16 +205,18 @@ class TaskKinematics:
 
     def jacobian(self, link: Link) -> np.ndarray:
         """Jacobian of a link's origin over the unknowns, world axes, shape (6, unknowns)."""
-        return self.select(self.full_jacobian(link))
+        jacobian = self._cache.get(link.index)
+        if jacobian is None:
+            jacobian = self.full_jacobian(link)
+        return jacobian if self._all else jacobian[:, self.columns]
 
     def local_jacobian(self, link: Link) -> np.ndarray:
         """Jacobian of a link's origin over the unknowns, the link's own axes."""
-        tree = self.body.tree
-        placement = tree.placements[link.index]
-        if placement is not None or self._mimics:
+        joint = self._own_joints[link.index]
+        if joint < 0 or not self._plain:
             return rotate_back(self.placement(link).rotation, self.jacobian(link))
-        joint = tree.pin_joints[link.index]
-        return self.select(pin.getJointJacobian(self.body.model, self.body.data, joint, LOCAL))
+        jacobian = pin.getJointJacobian(self._model, self._data, joint, LOCAL)
+        return jacobian if self._all else jacobian[:, self.columns]
 
     def com_jacobian(self) -> np.ndarray:
         """Jacobian of the centre of mass over all of pinocchio's columns, shape (3, nv)."""
@@ -239,7 +250,8 @@ class TaskKinematics:
 
     def placement(self, link: Link) -> pin.SE3:
         """Pose of a link in the world."""
-        return self.body.link_placement(link.index)
+        joint = self._own_joints[link.index]
+        return self._poses[joint] if joint >= 0 else self.body.link_placement(link.index)
 
     def rotation(self, link: Link | None) -> np.ndarray | None:
         """Axes of a reference link in the world; None for the world itself."""
@@ -272,7 +284,7 @@ def rotate(rotation: np.ndarray | None, value: np.ndarray) -> np.ndarray:
     """Rotate the two 3-vectors of a spatial vector (or 6 rows) from a frame to the world."""
     if rotation is None:
         return value
-    return np.concatenate([rotation @ value[:3], rotation @ value[3:]])
+    return np.concatenate([rotation.dot(value[:3]), rotation.dot(value[3:])])
 
 
 def rotate_back(rotation: np.ndarray | None, value: np.ndarray) -> np.ndarray:

@@ -19,10 +19,15 @@ from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.quadratic_program import find_solver
 from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution, Solver
+from cnoid_control.controllers.tasks.stack import Level, TaskStack
 from cnoid_control.controllers.tasks.task import Task
 
 # Stand-in for no bound: solvers take infinities too, but not in differences.
 UNBOUNDED = 1e30
+# Multipliers above it are those of bounds that hold the motion.
+LEANING = 1e-9
+# More than there are levels: no bound held the motion at the last tick.
+NONE_HELD = 1 << 30
 
 # Constraints with bounds, and where these are among all bounds.
 Owners = list[tuple[BoundConstraint, slice | np.ndarray]]
@@ -50,50 +55,52 @@ class QpSolver(Solver):
         super().__init__()
         self.damping = damping
         self.rank_tolerance = rank_tolerance
+        self._stack: TaskStack | None = None
+        # First level whose motion bounds held at the last tick.
+        self._first_held = NONE_HELD
 
     def solve(
         self, kinematics: TaskKinematics, tasks: list[Task], constraints: list[Constraint]
     ) -> Solution:
         """Solve all levels that can be solved."""
-        size = kinematics.num_unknowns
-        lower, upper, matrix, owners = _collect_bounds(kinematics, constraints)
+        stack = self._stack
+        if stack is None or not stack.fits(kinematics, tasks):
+            stack = self._stack = TaskStack(kinematics, tasks)
+        stack.refresh()
+        bounds = _collect_bounds(kinematics, constraints)
         scaling = [constraint for constraint in constraints if is_scaled(constraint)]
-        kept: Kept | None = None
-        velocity: np.ndarray | None = None
-        result = ControllerResult.SOLUTION_FOUND
+        levels = stack.levels
+        free, steps = self._solve_free_levels(levels, bounds)
+        velocity, kept = steps[free - 1] if free else (None, None)
         multipliers: list[np.ndarray] = []
-        levels = sorted({task.priority for task in tasks}) or [0]
-        free = True
-        for level in levels:
-            chosen = [task for task in tasks if task.priority == level]
-            rows, wanted = _stack(kinematics, chosen)
-            damping = self.damping + _lm_damping(chosen)
-            across = rows if kept is None else kept.across(rows)
-            gram = across @ across.T
-            if free:
-                # The best velocity of all is the best one within bounds that it keeps.
-                tried = _solve_free(rows, across, gram, wanted, damping, kept, velocity)
-                free = _keeps(tried, lower, upper, matrix)
-            if free:
-                velocity = tried
-            else:
-                hessian = rows.T @ rows
-                hessian.reshape(-1)[:: size + 1] += damping
-                above = None if kept is None else kept.rows
-                answer = _solve_level(
-                    hessian, -(rows.T @ wanted), lower, upper, matrix, above, velocity
-                )
-                if answer is None:
-                    if velocity is None:
-                        return Solution(ControllerResult.NO_SOLUTION, np.zeros(size))
-                    result = ControllerResult.PARTIAL_SOLUTION_FOUND
-                    break
-                velocity, found = answer
-                multipliers.append(found[: len(upper)])
-            if level != levels[-1] and len(rows):
-                # The sum of the eigenvalues of rows @ rows.T.
-                total = float(np.vdot(rows, rows))
-                kept = _keep(kept, across, gram, self.rank_tolerance * max(total, 1e-300))
+        result = ControllerResult.SOLUTION_FOUND
+        # Where bounds hold the motion now, they will most likely hold it in the next tick.
+        self._first_held = NONE_HELD
+        for place in range(free, len(levels)):
+            level = levels[place]
+            answer = _solve_level(
+                *self._program(level),
+                bounds.lower,
+                bounds.upper,
+                bounds.matrix,
+                None if kept is None else kept.rows,
+                velocity,
+            )
+            if answer is None:
+                if velocity is None:
+                    return Solution(
+                        ControllerResult.NO_SOLUTION, np.zeros(kinematics.num_unknowns)
+                    )
+                result = ControllerResult.PARTIAL_SOLUTION_FOUND
+                break
+            velocity, found = answer
+            multipliers.append(np.abs(found[: len(bounds.upper)]))
+            if multipliers[-1].max(initial=0.0) > LEANING:
+                self._first_held = min(self._first_held, place)
+            if place + 1 < len(levels) and len(level.rows):
+                across = level.rows if kept is None else kept.across(level.rows)
+                gram = across.dot(across.T)
+                kept = _keep(kept, across, gram, self._smallest(level.rows))
         assert velocity is not None  # There is at least one level.
         factors = [constraint.compute(kinematics, velocity) for constraint in scaling]
         factor = min(factors, default=1.0)
@@ -103,12 +110,70 @@ class QpSolver(Solver):
         def find_active() -> ActiveRows:
             active: ActiveRows = []
             if multipliers:
-                active = _find_active(owners, np.abs(multipliers).max(axis=0), lower, upper)
+                active = _find_active(bounds, np.max(multipliers, axis=0))
             if factor < 1.0:
                 active.append((scaling[factors.index(factor)], []))
             return active
 
         return Solution(result, velocity, find_active=find_active)
+
+    def _solve_free_levels(self, levels: list[Level], bounds: Bounds) -> tuple[int, list[Step]]:
+        """Solve the levels whose best velocity is within all bounds by itself.
+
+        A velocity that serves several levels as well as they can be served without bounds, and
+        keeps the bounds, is the best one within them too.
+
+        Returns:
+            How many levels that are, and for each the velocity and what it determines.
+        """
+        steps: list[Step] = []
+        velocity: np.ndarray | None = None
+        kept: Kept | None = None
+        for level in levels[: self._first_held]:
+            rows = level.rows
+            across = rows if kept is None else kept.across(rows)
+            # One of the two products is enough for the last level.
+            small, last = len(rows) < rows.shape[1], len(steps) + 1 == len(levels)
+            gram = across.dot(across.T) if small or not last else None
+            damping = self.damping + level.lm_damping
+            velocity = _solve_free(level, across, gram, damping, kept, velocity)
+            if not last and len(rows):
+                assert gram is not None  # Only the last level may be without.
+                kept = _keep(kept, across, gram, self._smallest(rows))
+            steps.append((velocity, kept))
+        if velocity is None or _keeps(velocity, bounds.lower, bounds.upper, bounds.matrix):
+            return len(steps), steps
+        for place, (found, _) in enumerate(steps):
+            if not _keeps(found, bounds.lower, bounds.upper, bounds.matrix):
+                return place, steps
+        return len(steps), steps
+
+    def _program(self, level: Level) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian and gradient of a level."""
+        rows = level.rows
+        hessian = np.dot(rows.T, rows)
+        hessian.reshape(-1)[:: len(hessian) + 1] += self.damping + level.lm_damping
+        return hessian, -level.wanted.dot(rows)
+
+    def _smallest(self, rows: np.ndarray) -> float:
+        """Squared length up to which a direction of rows is left to the levels below."""
+        # The sum of the eigenvalues of rows @ rows.T.
+        return self.rank_tolerance * max(float(np.vdot(rows, rows)), 1e-300)
+
+
+class Bounds(NamedTuple):
+    """Bounds on the unknowns, then on rows of them; and which constraint set which.
+
+    Attributes:
+        lower, upper: shape (unknowns + rows,).
+        matrix: the rows, shape (rows, unknowns).
+        owners: constraints, and where theirs are among all bounds.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    matrix: np.ndarray
+    owners: Owners
 
 
 class Kept(NamedTuple):
@@ -117,21 +182,26 @@ class Kept(NamedTuple):
     Attributes:
         rows: linearly independent rows, shape (kept, unknowns).
         dual: (rows rows^T)^-1 rows, so that x - (x @ rows.T) @ dual is across all of them.
+        is_whole: whether no direction of a level was left to the levels below.
     """
 
     rows: np.ndarray
     dual: np.ndarray
+    is_whole: bool
 
     def across(self, rows: np.ndarray) -> np.ndarray:
         """Rows without their part along the directions."""
-        return rows - (rows @ self.rows.T) @ self.dual
+        return rows - rows.dot(self.rows.T).dot(self.dual)
+
+
+# Velocity of a level, and what the levels down to it determine; None where nothing does.
+Step = tuple[np.ndarray, Kept | None]
 
 
 def _solve_free(
-    rows: np.ndarray,
+    level: Level,
     across: np.ndarray,
-    gram: np.ndarray,
-    wanted: np.ndarray,
+    gram: np.ndarray | None,
     damping: float,
     kept: Kept | None,
     velocity: np.ndarray | None,
@@ -142,35 +212,37 @@ def _solve_free(
     kept.rows @ w = 0, and w is found from the rows across those.
 
     Args:
-        rows: rows of the level.
-        across: the same without their part along what is kept.
-        gram: across @ across.T.
-        wanted: what the rows are to give.
+        level: the level.
+        across: its rows without their part along what is kept.
+        gram: across @ across.T; not needed where there are as many rows as unknowns.
         damping: weight of the squared velocities.
         kept: what the levels above determine; None for the first.
         velocity: what they have found; likewise.
     """
+    rows, wanted = level.rows, level.wanted
     fixed = None
     if kept is not None and velocity is not None:
-        fixed = (kept.rows @ velocity) @ kept.dual
-        wanted = wanted - rows @ fixed
+        # What whole levels find is made of their rows.
+        fixed = velocity if kept.is_whole else kept.rows.dot(velocity).dot(kept.dual)
+        wanted = wanted - rows.dot(fixed)
     count, size = rows.shape
     if count == 0:
         return np.zeros(size) if fixed is None else fixed
     if count < size:
+        assert gram is not None
         damped = gram.copy()
         damped.reshape(-1)[:: count + 1] += damping
-        found = LLT(damped).solve(wanted).reshape(-1) @ across
+        found = LLT(damped).solve(wanted).reshape(-1).dot(across)
     else:
-        damped = across.T @ across
+        damped = np.dot(across.T, across)
         damped.reshape(-1)[:: size + 1] += damping
-        found = LLT(damped).solve(wanted @ across).reshape(-1)
+        found = LLT(damped).solve(wanted.dot(across)).reshape(-1)
     return found if fixed is None else fixed + found
 
 
 def _keeps(velocity: np.ndarray, lower: np.ndarray, upper: np.ndarray, matrix: np.ndarray) -> bool:
     """Whether a velocity is within all bounds: of the unknowns, then of the rows."""
-    values = np.concatenate([velocity, matrix @ velocity]) if len(matrix) else velocity
+    values = np.concatenate([velocity, matrix.dot(velocity)]) if len(matrix) else velocity
     # Written so that NaN, which compares false with everything, keeps no bound.
     return bool(((lower <= values) & (values <= upper)).all())
 
@@ -186,52 +258,25 @@ def _keep(kept: Kept | None, rows: np.ndarray, gram: np.ndarray, smallest: float
     """
     factor = LLT(gram)
     # The condition tells the smallest eigenvalue from the largest, which is below the trace.
-    independent = factor.rcond() * gram.trace() > len(gram) * smallest
-    if independent and factor.info() == ComputationInfo.Success:
+    independent = factor.rcond() * float(np.vdot(rows, rows)) > len(gram) * smallest
+    whole = independent and factor.info() == ComputationInfo.Success
+    if whole:
         dual = factor.solve(rows).reshape(rows.shape)
     else:
         values, vectors = np.linalg.eigh(gram)
         strong = values > smallest
         rows = dual = (vectors[:, strong] / np.sqrt(values[strong])).T @ rows
     if kept is None:
-        return Kept(rows, dual)
-    return Kept(np.concatenate([kept.rows, rows]), np.concatenate([kept.dual, dual]))
-
-
-def _stack(kinematics: TaskKinematics, tasks: list[Task]) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted rows and wanted velocities of a level's tasks; rows without weight are left out."""
-    rows: list[np.ndarray] = []
-    wanted: list[np.ndarray] = []
-    for task in tasks:
-        jacobian, velocity, scale = task.jacobian(kinematics), task.velocity, task.row_scale
-        counted = task.counted_rows
-        if counted is not None:
-            assert scale is not None  # It is what rows do not count by.
-            jacobian, velocity, scale = jacobian[counted], velocity[counted], scale[counted]
-        if scale is not None:
-            jacobian, velocity = jacobian * scale[:, None], velocity * scale
-        rows.append(jacobian)
-        wanted.append(velocity)
-    if len(rows) == 1:
-        return rows[0], wanted[0]
-    if not rows:
-        return np.zeros((0, kinematics.num_unknowns)), np.zeros(0)
-    return np.concatenate(rows), np.concatenate(wanted)
-
-
-def _lm_damping(tasks: list[Task]) -> float:
-    """Levenberg-Marquardt damping of a level: large while its tasks are far from their targets."""
-    return sum(
-        task.lm_damping * float(task.weight @ (task.velocity * task.velocity))
-        for task in tasks
-        if task.lm_damping
+        return Kept(rows, dual, whole)
+    return Kept(
+        np.concatenate([kept.rows, rows]),
+        np.concatenate([kept.dual, dual]),
+        whole and kept.is_whole,
     )
 
 
-def _collect_bounds(
-    kinematics: TaskKinematics, constraints: list[Constraint]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, Owners]:
-    """Bounds on the unknowns, then on rows; and which constraint set which."""
+def _collect_bounds(kinematics: TaskKinematics, constraints: list[Constraint]) -> Bounds:
+    """Bounds of all constraints that are kept exactly."""
     size = kinematics.num_unknowns
     lower, upper = np.empty(size), np.empty(size)
     lower.fill(-UNBOUNDED)
@@ -269,7 +314,7 @@ def _collect_bounds(
     matrix = np.vstack(blocks) if blocks else np.zeros((0, size))
     if blocks:
         lower, upper = np.concatenate([lower, *lowers]), np.concatenate([upper, *uppers])
-    return lower, upper, matrix, owners
+    return Bounds(lower, upper, matrix, owners)
 
 
 def _check_rows(constraint: RowConstraint, rows: np.ndarray, size: int) -> None:
@@ -306,18 +351,14 @@ def _solve_level(
     return find_solver()(hessian, gradient, matrix, lower, upper, equalities)
 
 
-def _find_active(
-    owners: Owners,
-    multipliers: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
-) -> ActiveRows:
+def _find_active(bounds: Bounds, multipliers: np.ndarray) -> ActiveRows:
     """Constraints whose bounds the solution leans on, with their rows."""
-    leaning = multipliers > 1e-9
+    leaning = multipliers > LEANING
     if not leaning.any():
         return []
+    lower, upper = bounds.lower, bounds.upper
     active: ActiveRows = []
-    for constraint, index in owners:
+    for constraint, index in bounds.owners:
         # Several constraints may bound one unknown: only the tightest holds it.
         own = (constraint.lower >= lower[index]) | (constraint.upper <= upper[index])
         rows = np.flatnonzero(leaning[index] & own)
