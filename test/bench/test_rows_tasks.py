@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cnoid_control.bench import rows_tasks
+from cnoid_control.controllers.tasks.controller import TasksController
 
 
 def test_one_task_moves_as_the_step_by_hand():
@@ -24,6 +25,15 @@ def test_six_tasks_move_as_in_pink():
     velocities = rows_tasks.pink_solver(body)[1]()
     np.testing.assert_allclose(controller.velocity, velocities, atol=1e-4)
     assert controller.limitations()
+
+
+def test_the_real_controller_is_timed_while_it_moves():
+    """One duration a tick after the warm-up, and the controller is as it was afterwards."""
+    control = TasksController.control
+    times = rows_tasks.reach_times(duration=0.05, warm_up=0.01)
+    assert len(times) == 50
+    assert (times > 0.0).all()
+    assert TasksController.control is control
 
 
 def test_levels_and_weights_are_the_same_tasks():

@@ -64,8 +64,9 @@ class BodyPositionTask(BodyTask):
             goal, reference = placement * goal, placement.rotation
         error = np.empty(6)
         error[:3] = goal.translation - pose.translation
-        error[3:] = pin.log3(goal.rotation @ pose.rotation.T)
-        error = rotate_back(reference, error)
+        error[3:] = pin.log3(goal.rotation.dot(pose.rotation.T))
+        if reference is not None:
+            error = rotate_back(reference, error)
         self.error = self._selection * error
         velocity = self.gain * error
         return velocity + self.target.velocity if self.feedforward else velocity
@@ -93,7 +94,7 @@ class BodyScrewTask(BodyPositionTask):
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """How the twist from the target changes with the unknowns, link axes."""
-        return self._log_jacobian @ kinematics.local_jacobian(self.link)
+        return self._log_jacobian.dot(kinematics.local_jacobian(self.link))
 
 
 class BodyVelocityTask(BodyTask):

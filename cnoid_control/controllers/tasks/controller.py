@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from eigenpy import LLT
 
 from cnoid_control.body import Body, Link, StateFlag
 from cnoid_control.body.gains import joint_gains
@@ -69,8 +70,8 @@ class TorqueOutput:
             # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
             carried = jacobian[:, :ROOT_NV].T
             scaled = carried / self._squared_costs
-            wrenches = scaled.T @ np.linalg.solve(scaled @ carried.T, torques[:ROOT_NV])
-            torques = torques - jacobian.T @ wrenches
+            needed = LLT(scaled.dot(carried.T)).solve(torques[:ROOT_NV]).reshape(-1)
+            torques = torques - needed.dot(scaled).dot(jacobian)
         return torques[ROOT_NV:] @ model.tree.joint_map
 
     def torques(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:

@@ -169,8 +169,10 @@ class Task(Element):
                 self.shaper.reset()
         self.update(kinematics, dt)
         velocity = self.velocity
-        # A sum is quicker than a look at every element, and is not finite if an element is not.
-        if velocity.shape != (self.size,) or not math.isfinite(np.add.reduce(velocity)):
+        # The square is quicker than a look at every element, and is not finite if one is not.
+        if velocity.shape != (self.size,) or not (
+            math.isfinite(velocity.dot(velocity)) or np.isfinite(velocity).all()
+        ):
             raise TaskError(
                 f'task {self.name!r}: {self.size} finite velocities expected, got {velocity}'
             )
@@ -292,7 +294,10 @@ class BodyTask(Task):
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """Jacobian of the link's origin, axes of the reference, shape (6, unknowns)."""
-        return rotate_back(kinematics.rotation(self.reference), kinematics.jacobian(self.link))
+        jacobian = kinematics.jacobian(self.link)
+        if self.reference is None:
+            return jacobian
+        return rotate_back(kinematics.rotation(self.reference), jacobian)
 
 
 class GenericTask(Task):

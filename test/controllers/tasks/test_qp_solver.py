@@ -22,6 +22,7 @@ from cnoid_control.controllers.tasks import (
     TaskSolver,
     WorkspaceConstraint,
 )
+from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.qp_solver import QpSolver
 
 PERIOD = 0.01
@@ -340,3 +341,70 @@ def test_no_row_that_counts_is_no_motion(solved, all_joints):
     task.selection = np.eye(7)[2]
     solved.compute()
     np.testing.assert_allclose(solved.velocity, np.eye(7)[2], atol=1e-5)
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_one_weighted_level_tick_after_tick_is_what_another_solver_finds(sr1, seed):
+    """Random tasks and bounds: whatever held the motion at the last tick, each tick is exact."""
+    random = np.random.default_rng(100 + seed)
+    group = sr1.joint_group('all')
+    controller = TaskSolver(sr1, group, PERIOD, QpSolver(damping=1e-4))
+    tasks = [
+        controller.add_task(BodyVelocityTask(name, sr1.link(name)))
+        for name in ('LLEG_ANKLE_R', 'WAIST', 'LARM_WRIST_R')
+    ]
+    limit = controller.add_constraint(JointVelocityConstraint('speed', group))
+    for _ in range(6):
+        for task in tasks:
+            task.weight = random.uniform(0.2, 3.0, size=6)
+            task.selection = random.integers(2, size=6)
+            task.target.set(0.2 * random.normal(size=6))
+        limit.max_velocity = float(random.choice([0.05, 0.2, 100.0]))
+        assert controller.compute() is ControllerResult.SOLUTION_FOUND
+        rows = np.vstack(
+            [task.jacobian(controller.kinematics)[task.selection > 0.0] for task in tasks]
+        )
+        scale = np.concatenate([np.sqrt(task.weight)[task.selection > 0.0] for task in tasks])
+        wanted = np.concatenate([task.velocity[task.selection > 0.0] for task in tasks])
+        bound = np.full(controller.kinematics.num_unknowns, 1e3)
+        bound[6:] = limit.max_velocity[0]
+        expected = program(controller, scale[:, None] * rows, scale * wanted, -bound, bound)
+        np.testing.assert_allclose(controller.velocity, expected, atol=1e-6)
+
+
+def test_rows_follow_weights_priorities_and_switches(solved, arm, all_joints):
+    """What changes between two ticks counts in the next one, as on a new solver."""
+    hand = solved.add_task(BodyVelocityTask('hand', arm.link('hand')))
+    hand.target.set([0.1, 0.05, -0.1, 0.2, 0.0, 0.1])
+    spin = solved.add_task(JointVelocityTask('spin', all_joints))
+    spin.target.set(np.full(7, 0.5))
+    changes = [
+        lambda: setattr(hand, 'weight', 7.0),
+        lambda: setattr(spin, 'priority', 1),
+        lambda: setattr(hand, 'selection', [1, 0, 1, 0, 0, 0]),
+        spin.disable,
+        spin.enable,
+        lambda: setattr(spin, 'priority', -1),
+    ]
+    for change in changes:
+        solved.compute()
+        before = solved.velocity.copy()
+        change()
+        solved.compute()
+        after = solved.velocity.copy()
+        assert np.abs(after - before).max() > 1e-3
+        fresh = QpSolver().solve(solved.kinematics, solved.active_tasks, [])
+        np.testing.assert_allclose(after, fresh.velocity, atol=1e-12)
+
+
+def test_a_jacobian_of_another_shape_is_refused_by_name(solved, arm):
+    """It would else be spread over all rows of the task."""
+
+    class Flat(BodyVelocityTask):
+        def jacobian(self, kinematics):
+            """One row for six."""
+            return super().jacobian(kinematics)[:1]
+
+    solved.add_task(Flat('flat', arm.link('hand')))
+    with pytest.raises(TaskError, match=r"task 'flat': a Jacobian of shape \(6, 7\) expected"):
+        solved.compute()
