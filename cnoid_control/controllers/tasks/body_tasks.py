@@ -8,6 +8,7 @@ import pinocchio as pin
 from cnoid_control.body import Link
 from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
+from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.target import PoseTarget, Target, fixed
 from cnoid_control.controllers.tasks.task import BodyTask, GenericTask
 
@@ -67,7 +68,7 @@ class BodyPositionTask(BodyTask):
         error[3:] = pin.log3(goal.rotation.dot(pose.rotation.T))
         if reference is not None:
             error = rotate_back(reference, error)
-        self.error = self._selection * error
+        put(self, 'error', self._selection * error)
         velocity = self.gain * error
         return velocity + self.target.velocity if self.feedforward else velocity
 
@@ -87,10 +88,12 @@ class BodyScrewTask(BodyPositionTask):
         pose = kinematics.placement(self.link)
         offset = pose.actInv(goal)
         error = pin.log6(offset).vector
-        self.error = error if self.row_scale is None else self._selection * error
-        self.velocity = self.gain * self.error
-        self._log_jacobian = pin.Jlog6(offset.inverse())
-        self._axes = pose.rotation
+        if self.row_scale is not None:
+            error = self._selection * error
+        put(self, 'error', error)
+        put(self, 'velocity', self.gain * error)
+        put(self, '_log_jacobian', pin.Jlog6(offset.inverse()))
+        put(self, '_axes', pose.rotation)
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """How the twist from the target changes with the unknowns, link axes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -184,11 +185,21 @@ class RowConstraint(BoundConstraint):
 
 def is_kept_exactly(constraint: Constraint) -> bool:
     """Whether the bounds of a constraint can be rows of a quadratic program."""
-    # Of the object, not of its class: one of its own may have been put there.
-    values = getattr(getattr(constraint, 'values', None), '__func__', None)
+    # Of the object, not of its class alone: one of its own may have been put there.
+    if 'values' not in vars(constraint):
+        return _class_is_kept_exactly(type(constraint))
+    own = getattr(vars(constraint)['values'], '__func__', None)
     if isinstance(constraint, JointConstraint):
+        return own is JointConstraint.values
+    return isinstance(constraint, RowConstraint) and own is RowConstraint.values
+
+
+@lru_cache(maxsize=256)
+def _class_is_kept_exactly(kind: type[Constraint]) -> bool:
+    values = getattr(kind, 'values', None)
+    if issubclass(kind, JointConstraint):
         return values is JointConstraint.values
-    return isinstance(constraint, RowConstraint) and values is RowConstraint.values
+    return issubclass(kind, RowConstraint) and values is RowConstraint.values
 
 
 def is_scaled(constraint: Constraint) -> bool:

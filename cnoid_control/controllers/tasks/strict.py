@@ -7,6 +7,10 @@ from typing import Any
 
 from cnoid_control.exceptions import choices
 
+# Sets an attribute that is known to be there, without the look that `Strict` takes first: for
+# what is set in every tick.
+put = object.__setattr__
+
 
 class StrictMeta(abc.ABCMeta):
     """Closes each object when its `__init__` has returned."""

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.interpolators import IdentityInterpolator, Interpolator
-from cnoid_control.controllers.tasks.strict import Strict
+from cnoid_control.controllers.tasks.strict import Strict, put
 
 IDENTITY = np.eye(3)
 LAST_ROW = [0.0, 0.0, 0.0, 1.0]
@@ -107,6 +107,11 @@ class PoseTarget(Strict):
     @property
     def input(self) -> np.ndarray:
         """Pose asked for, shape (4, 4); ask for another one by `set`."""
+        if self._position is not None:
+            array = self._input.copy()
+            array[:3, 3] = self._position
+            self._input = fixed(array)
+            self._position = None
         return self._input
 
     @property
@@ -136,7 +141,7 @@ class PoseTarget(Strict):
             raise wrong_target(self.name, value, 'a rotation in the upper left (3, 3) block')
         if array[3].tolist() != LAST_ROW:
             raise wrong_target(self.name, value, f'{LAST_ROW} as its last row')
-        self._input = fixed(array)
+        self._input, self._position = fixed(array), None
         self.is_set = True
         self._goal = pin.SE3(array[:3, :3].copy(), array[:3, 3].copy())
         self._go(self.output)
@@ -147,22 +152,23 @@ class PoseTarget(Strict):
         Raises:
             TaskError: it is not a finite position; the old input stays.
         """
-        # A sum is quicker than a look at every element, and is not finite if an element is not.
-        if position.shape != (3,) or not math.isfinite(np.add.reduce(position)):
+        if position.shape != (3,) or not all(map(math.isfinite, position.tolist())):
             raise wrong_target(self.name, position, 'a finite position of shape (3,)')
-        array = self._input.copy()
-        array[:3, 3] = position
-        self._input = fixed(array)
-        self.is_set = True
-        self._goal = pin.SE3(self._goal.rotation, position)
+        goal = pin.SE3(self._goal.rotation, position)
+        # Targets that move by themselves come here in every tick: `input` is made when wanted.
+        put(self, '_position', goal.translation)
+        put(self, 'is_set', True)
+        put(self, '_goal', goal)
         self._go(self.output)
 
     def _go(self, start: pin.SE3) -> None:
         """Plan the way from a pose to the goal."""
         self._moves = not isinstance(self._interpolator, IdentityInterpolator)
         if not self._moves:
-            self.output = self._goal
+            put(self, 'output', self._goal)
             self._twist = np.zeros(6)
+            # A way that was being gone is not gone on with.
+            self.velocity = np.zeros(6)
             return
         # The way is straight in the coordinates of the twist from the pose of now.
         self._start = start
@@ -173,6 +179,8 @@ class PoseTarget(Strict):
     def reset(self, value: np.ndarray) -> None:
         """Put input and output to a pose, with no motion between."""
         self._input = fixed(np.array(value, dtype=float))
+        # Position of the pose asked for where it is another one than in `_input`.
+        self._position: np.ndarray | None = None
         self.is_set = False
         self._goal = pin.SE3(self._input[:3, :3].copy(), self._input[:3, 3].copy())
         self._start = self.output = self._goal

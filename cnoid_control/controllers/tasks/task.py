@@ -14,7 +14,7 @@ from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import TaskError, wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate, rotate_back
-from cnoid_control.controllers.tasks.strict import Strict
+from cnoid_control.controllers.tasks.strict import Strict, put
 from cnoid_control.controllers.tasks.target import fixed
 
 # Limits from here on are none: parameter files know no infinity.
@@ -285,8 +285,9 @@ class BodyTask(Task):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Refresh what is asked for."""
-        self.velocity = self._selection * self.compute_body_velocity(kinematics, dt)
-        self._axes = kinematics.rotation(self.reference)
+        velocity = self._selection * self.compute_body_velocity(kinematics, dt)
+        put(self, 'velocity', velocity)
+        put(self, '_axes', kinematics.rotation(self.reference))
 
     @abc.abstractmethod
     def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:

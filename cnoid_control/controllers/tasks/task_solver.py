@@ -388,10 +388,10 @@ class TaskSolver(TaskCallbacks):
         q = body.joint_arrays['q']
         q[kinematics.joint_slots] += self.velocity[kinematics.root_unknowns :] * self.period
         if kinematics.root_unknowns:
-            root = body.root_link
-            pose = pin.SE3(np.array(root.R), np.array(root.p))
-            moved = pose * pin.exp6(pin.Motion(self.velocity[:6] * self.period))
-            root.R, root.p = moved.rotation, moved.translation
+            pose = pin.SE3(body.root_axes, body.root_q[:3])
+            moved = pose * pin.exp6(self.velocity[:6] * self.period)
+            body.set_link_value(0, 'R', moved.rotation)
+            body.set_link_value(0, 'p', moved.translation)
 
     @property
     def active_tasks(self) -> list[Task]:

@@ -6,7 +6,9 @@ import pytest
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.interpolators import (
     INTERPOLATOR_TYPES,
+    IdentityInterpolator,
     InterpolatorParameters,
+    TimedInterpolator,
     make_interpolator,
 )
 from cnoid_control.controllers.tasks.target import PoseTarget
@@ -126,3 +128,28 @@ def test_poses_move_on_a_screw():
             target.velocity[:3] * DT, pose.translation - before.translation, atol=1e-12
         )
     np.testing.assert_allclose(pose.homogeneous, goal, atol=1e-9)
+
+
+def test_a_pose_target_without_its_interpolator_stands_still():
+    """The velocity of the way that is given up is not fed forward any more."""
+    target = PoseTarget('hand', TimedInterpolator(1, 1.0))
+    goal = np.eye(4)
+    goal[0, 3] = 1.0
+    target.set(goal)
+    target.step(0.1)
+    assert target.velocity[0] > 0.5
+    target.interpolator = IdentityInterpolator()
+    target.step(0.1)
+    assert not target.velocity.any()
+
+
+def test_a_moved_pose_target_tells_the_pose_asked_for():
+    """Position of the last move, orientation as before; what was given may change afterwards."""
+    target = PoseTarget('hand')
+    position = np.array([1.0, 2.0, 3.0])
+    target.move_to(position)
+    position[:] = 0.0
+    np.testing.assert_array_equal(target.input[:3, 3], [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(target.input[:3, :3], np.eye(3))
+    target.set(np.eye(4))
+    np.testing.assert_array_equal(target.input, np.eye(4))
