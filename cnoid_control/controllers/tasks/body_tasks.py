@@ -80,6 +80,8 @@ class BodyScrewTask(BodyPositionTask):
     weights are in the axes of the link, not of the reference.
     """
 
+    _log_jacobian: np.ndarray
+
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Ask for a velocity along the screw to the target."""
         goal = self.target.step(dt)

@@ -102,7 +102,11 @@ class PoseTarget(Strict):
         """Start at the identity."""
         self.name = name
         self._interpolator = interpolator or IdentityInterpolator()
-        self.reset(np.eye(4))
+        self._input = np.eye(4)
+        # Position of the pose asked for where it is another one than in `_input`.
+        self._position: np.ndarray | None = None
+        self.output: pin.SE3 = pin.SE3.Identity()
+        self.reset(self._input)
 
     @property
     def input(self) -> np.ndarray:
@@ -179,8 +183,7 @@ class PoseTarget(Strict):
     def reset(self, value: np.ndarray) -> None:
         """Put input and output to a pose, with no motion between."""
         self._input = fixed(np.array(value, dtype=float))
-        # Position of the pose asked for where it is another one than in `_input`.
-        self._position: np.ndarray | None = None
+        self._position = None
         self.is_set = False
         self._goal = pin.SE3(self._input[:3, :3].copy(), self._input[:3, 3].copy())
         self._start = self.output = self._goal
