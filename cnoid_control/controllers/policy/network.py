@@ -170,8 +170,9 @@ class Network:
             raise CnoidControlError(
                 f'{self.file.name}: inference failed: {describe(error)}'
             ) from error
-        for name, source in self.state.items():
-            self.feed[name][:] = self.results[source]
+        if self.state:
+            for name, source in self.state.items():
+                self.feed[name][:] = self.results[source]
 
 
 NUMPY_TYPES: dict[str, type] = {

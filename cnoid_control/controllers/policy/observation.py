@@ -132,12 +132,22 @@ class Observation:
             if origin is not None and origin.any():
                 self._writes.append((partial(np.subtract, array, origin), place))
             elif read.ids is None:
-                self._copies.append((place, array))
+                self._add_copy(place, array)
         self._rows = [self._scaled[slot] for slot in slots]
         if not self._has_history:
             # What is in the vector is all that they remember.
             for term, row in zip(self.terms, self._rows, strict=True):
                 term.history = row[np.newaxis]
+
+    def _add_copy(self, place: np.ndarray, array: np.ndarray) -> None:
+        """Have an array copied; together with the one before where both lie side by side."""
+        if self._copies:
+            before, source = self._copies[-1]
+            joined = [_joined(before, place), _joined(source, array)]
+            if joined[0] is not None and joined[1] is not None:
+                self._copies[-1] = (joined[0], joined[1])
+                return
+        self._copies.append((place, array))
 
     @property
     def has_delays(self) -> bool:
@@ -244,6 +254,19 @@ class Observation:
             raise CnoidControlError(
                 f'{what} wants {wanted} values, and the observation has {self.size}: {listed}'
             )
+
+
+def _joined(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
+    """Two neighbours in an array as one; None where they are no neighbours."""
+    whole = first.base
+    if whole is None or whole is not second.base or not whole.flags.c_contiguous:
+        return None
+    if any(one.dtype != float or not one.flags.c_contiguous for one in (whole, first, second)):
+        return None
+    start = (first.ctypes.data - whole.ctypes.data) // whole.itemsize
+    if second.dtype != float or second.ctypes.data != first.ctypes.data + first.nbytes:
+        return None
+    return whole.reshape(-1)[start : start + first.size + second.size]
 
 
 def _make(name: str, given: TermParameters, situation: Situation) -> Term:

@@ -407,8 +407,10 @@ class Gait:
                 'stands: as many of both, or none of these'
             )
         self.phases: np.ndarray = np.zeros(len(self._offsets))
-        self.sin: np.ndarray = np.zeros(len(self._offsets))
-        self.cos: np.ndarray = np.zeros(len(self._offsets))
+        # Beside each other: as terms that follow each other they are copied as one.
+        both = np.zeros((2, len(self._offsets)))
+        self.sin: np.ndarray = both[0]
+        self.cos: np.ndarray = both[1]
         self.reset()
 
     def reset(self) -> None:
