@@ -104,7 +104,7 @@ class Network:
         The class looks for what only graphics cards need, and without options of the run makes
         new ones: together that takes a tenth of the time of a walking policy's network.
         """
-        inner = getattr(self._session, '_sess', None)
+        inner: Any = getattr(self._session, '_sess', None)
         bound = getattr(binding, '_iobinding', None)
         if bound is not None and hasattr(inner, 'run_with_iobinding'):
             return partial(inner.run_with_iobinding, bound, self._options)

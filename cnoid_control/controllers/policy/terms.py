@@ -153,8 +153,12 @@ def _base(what: str) -> Callable[[Situation, TermParameters], Read]:
 
 def _written_base(what: str) -> Callable[[Situation, TermParameters], Read]:
     """What the base computes in a given place."""
-    make = _base(what)
-    return lambda situation, given: Written(make(situation, given))
+
+    def make(situation: Situation, given: TermParameters) -> Read:
+        situation.base.enable(what)
+        return Written(getattr(situation.base, what))
+
+    return make
 
 
 def _quaternion(order: Sequence[int]) -> Callable[[Situation, TermParameters], Read]:
