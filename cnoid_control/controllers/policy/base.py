@@ -42,14 +42,14 @@ class Base(Protocol):
     def root_rotation(self) -> np.ndarray:
         """Axes of the root link in the world, shape (3, 3)."""
 
-    def gravity(self) -> np.ndarray:
-        """Unit vector downwards in its own axes."""
+    def gravity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Unit vector downwards in its own axes, written to `out` where that is given."""
 
-    def linear_velocity(self) -> np.ndarray:
-        """Velocity of its origin in its own axes [m/s]."""
+    def linear_velocity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Velocity of its origin in its own axes [m/s], written to `out` where given."""
 
-    def angular_velocity(self) -> np.ndarray:
-        """Angular velocity in its own axes [rad/s]."""
+    def angular_velocity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Angular velocity in its own axes [rad/s], written to `out` where given."""
 
     def height(self) -> np.ndarray:
         """Height of the root above the ground [m], shape (1,)."""
@@ -116,26 +116,26 @@ class HardwareBase:
         """Axes of the root link in the world, shape (3, 3)."""
         return self._root.R
 
-    def gravity(self) -> np.ndarray:
-        """Unit vector downwards in its own axes."""
+    def gravity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Unit vector downwards in its own axes, written to `out` where that is given."""
         if self._imu is None:
-            return -self._body.root_axes[2]
-        return -self.rotation()[2]
+            return np.negative(self._body.root_axes[2], out)
+        return np.negative(self.rotation()[2], out)
 
-    def linear_velocity(self) -> np.ndarray:
-        """Velocity of its origin in its own axes [m/s]."""
+    def linear_velocity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Velocity of its origin in its own axes [m/s], written to `out` where given."""
         imu = self._imu
         if imu is None or imu.link is None:
-            return self._v.dot(self._body.root_axes)
+            return self._v.dot(self._body.root_axes, out)
         link = imu.link
         velocity = link.v + np.cross(link.w, link.R @ imu.p_local)
-        return velocity @ self.rotation()
+        return np.matmul(velocity, self.rotation(), out)
 
-    def angular_velocity(self) -> np.ndarray:
-        """Angular velocity in its own axes [rad/s]."""
+    def angular_velocity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Angular velocity in its own axes [rad/s], written to `out` where given."""
         if self._imu is not None:
-            return self._imu.w
-        return self._w.dot(self._body.root_axes)
+            return _placed(self._imu.w, out)
+        return self._w.dot(self._body.root_axes, out)
 
     def height(self) -> np.ndarray:
         """Height of the root above z = 0 [m], shape (1,)."""
@@ -207,23 +207,31 @@ class EstimatedBase:
         """Axes of the root link in the world, shape (3, 3)."""
         return self.said['root_R']
 
-    def gravity(self) -> np.ndarray:
-        """Unit vector downwards in its own axes."""
-        return -self.rotation()[2]
+    def gravity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Unit vector downwards in its own axes, written to `out` where that is given."""
+        return np.negative(self.rotation()[2], out)
 
-    def linear_velocity(self) -> np.ndarray:
-        """Velocity of its origin in its own axes [m/s]."""
+    def linear_velocity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Velocity of its origin in its own axes [m/s], written to `out` where given."""
         state = self.estimator.state
         if self._is_imu and state is not None:
-            return state.v @ state.R
-        return self.said['root_v'] @ self.said['root_R']
+            return np.matmul(state.v, state.R, out)
+        return np.matmul(self.said['root_v'], self.said['root_R'], out)
 
-    def angular_velocity(self) -> np.ndarray:
-        """Angular velocity in its own axes [rad/s]."""
+    def angular_velocity(self, out: np.ndarray | None = None) -> np.ndarray:
+        """Angular velocity in its own axes [rad/s], written to `out` where given."""
         if self._is_imu:
-            return self._sensors[0].measurements[:3]
-        return self.said['root_w'] @ self.said['root_R']
+            return _placed(self._sensors[0].measurements[:3], out)
+        return np.matmul(self.said['root_w'], self.said['root_R'], out)
 
     def height(self) -> np.ndarray:
         """Height of the root above the lowest foot [m], shape (1,)."""
         return np.array([self.said['root_height']])
+
+
+def _placed(value: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """A value where it is wanted; where it is, if nobody says where."""
+    if out is None:
+        return value
+    out[...] = value
+    return out

@@ -18,6 +18,7 @@ from cnoid_control.controllers.policy.metadata import Metadata
 from cnoid_control.controllers.policy.metadata_reader import read_metadata
 from cnoid_control.controllers.policy.network import Network
 from cnoid_control.controllers.policy.observation import Observation
+from cnoid_control.controllers.policy.pd_follower import PDFollower
 from cnoid_control.controllers.policy.terms import Gait, Situation, TermParameters, in_one_piece
 from cnoid_control.controllers.velocity_command import VelocityCommand, VelocityParameters
 from cnoid_control.exceptions import CnoidControlError, choices
@@ -270,13 +271,14 @@ class PolicyController(SimpleController):
         self.action = self._situation.action
         self._make_observation(given)
         self._period = self._ticks * io.time_step
-        self.q_target = self.default.copy()
-        # Where its joints follow each other, this is a view.
+        self._follower = PDFollower(body)
+        self.q_target = self._follower.q_target
+        self.q_target[:] = self.default
+        # Where its joints follow each other, the command is computed where it is followed.
         piece = in_one_piece(self.joints)
-        self._targets = None if piece is None else self.q_target[piece]
-        self._command_values = np.zeros(self.joints.size)
-        self._damping = np.zeros(body.num_joints)
-        self._measured_and_commanded = (body.q, body.dq, body.q_target, body.u)
+        self._is_direct = piece is not None and self._kind == 'position'
+        self._commanded = self.q_target[piece] if self._is_direct else np.zeros(self.joints.size)
+        self._q_target_sent, self._u = body.q_target, body.u
         self._use(given)
         self._reset()
 
@@ -425,8 +427,7 @@ class PolicyController(SimpleController):
         self.network.fit(self._input, self.observation)
         self._inputs = {self._input: self.observation, **self._inputs}
         self._fed = [
-            (observation, observation.vector, self.network.feed[name])
-            for name, observation in self._inputs.items()
+            (observation, self.network.feed[name]) for name, observation in self._inputs.items()
         ]
         # What has to be done in the ticks in which it does not infer, too.
         self._every_tick: list[Callable[[], None]] = []
@@ -486,6 +487,7 @@ class PolicyController(SimpleController):
         self._largest_square = given.action.largest**2
         self._is_bounded = bool(np.isfinite(lowest).any() or np.isfinite(highest).any())
         self._kp, self._kd = gains
+        self._follower.use(*gains)
         self._lowest, self._highest = lowest, highest
         if self._mode == StateFlag.JOINT_PID:
             body.kp[:], body.kd[:] = gains
@@ -646,18 +648,16 @@ class PolicyController(SimpleController):
         Returns:
             Inputs of the network by name, without its state.
         """
-        self._observe(time, command)
-        return {name: observation.vector for name, observation in self._inputs.items()}
+        self._begin_period(time, command)
+        return {name: observation.refresh() for name, observation in self._inputs.items()}
 
-    def _observe(self, time: float, command: np.ndarray) -> None:
+    def _begin_period(self, time: float, command: np.ndarray) -> None:
         situation = self._situation
         situation.time = time
         if command is not situation.command:
             situation.command[:] = command
         if situation.time_step or not command.any():
             situation.gait.advance(command)
-        for observation, _, _ in self._fed:
-            observation.refresh()
 
     def _infer(self, time: float) -> None:
         """Call the network.
@@ -666,8 +666,9 @@ class PolicyController(SimpleController):
             CnoidControlError: an observation is not finite, or an action is nonsense.
         """
         situation, network = self._situation, self.network
-        self._observe(time, self._command.read(time, self._period))
-        for observation, vector, feed in self._fed:
+        self._begin_period(time, self._command.read(time, self._period))
+        for observation, feed in self._fed:
+            vector = observation.refresh()
             # A network may well make a number of it, and a command. The square is quick to find,
             # and finite but for values that are far beyond every range.
             if not math.isfinite(vector.dot(vector)) and not np.isfinite(vector).all():
@@ -675,32 +676,32 @@ class PolicyController(SimpleController):
                 raise CnoidControlError(f'the observation is not finite: {listed}')
             feed[...] = vector
         network.infer()
-        action, said = self.action, network.results[self._output]
+        # A new array: it is what the log keeps.
+        action = network.results[self._output].astype(float)
         # What is within the radius is within the bounds, and finite.
-        if not said.dot(said) <= self._largest_square:
-            self._demand_sense(said)
-        action[...] = said
+        if not action.dot(action) <= self._largest_square:
+            self._demand_sense(action)
         if self._clip:
             np.maximum(action, self._clip[0], out=action)
             np.minimum(action, self._clip[1], out=action)
+        self.action[...] = action
         situation.outputs = network.results
         situation.time_step += 1
-        command = np.multiply(self._scales, action, self._command_values)
+        command = np.multiply(self._scales, action, self._commanded)
         command += self._offsets
         if self._is_bounded:
             np.maximum(command, self._lowest, out=command)
             np.minimum(command, self._highest, out=command)
         if self._kind == 'position':
-            if self._targets is not None:
-                self._targets[...] = command
-            else:
+            if not self._is_direct:
                 self.q_target[self.joints] = command
         elif self._kind == 'position_residual':
             self.q_target[self.joints] = self.body.q[self.joints] + command
         else:
             self._direct = command.copy()
-        self.io.log('policy_action', action)
-        self.io.log('policy_command', situation.command)
+        logged = self.io.log_fields
+        logged['policy_action'] = action
+        logged['policy_command'] = situation.command.copy()
 
     def _demand_sense(self, action: np.ndarray) -> None:
         """Raise CnoidControlError where an action is not finite, or larger than any can be."""
@@ -729,17 +730,13 @@ class PolicyController(SimpleController):
         body.q_target[:] = self.q_target
 
     def _follow(self) -> None:
-        body, q_target = self.body, self.q_target
-        q, dq, commanded, u = self._measured_and_commanded
-        commanded[...] = q_target
+        self._q_target_sent[...] = self.q_target
         if self._follows:
-            np.subtract(q_target, q, u)
-            u *= self._kp
-            u -= np.multiply(self._kd, dq, self._damping)
+            self._follower.compute(self._u)
         elif self._kind == 'velocity':
-            body.dq_target[self.joints] = self._direct
+            self.body.dq_target[self.joints] = self._direct
         elif self._kind == 'effort':
-            u[self.joints] = self._direct
+            self._u[self.joints] = self._direct
         elif self._mode == StateFlag.JOINT_PID:
-            body.dq_target[:] = 0.0
-            body.u[:] = 0.0
+            self.body.dq_target[:] = 0.0
+            self._u[:] = 0.0

@@ -61,6 +61,7 @@ class Network:
         self._shapes = {one.name: _shape(one.shape) for one in self._session.get_inputs()}
         self.inputs = {name: _size(shape) for name, shape in self._shapes.items()}
         self.outputs = {one.name: _size(_shape(one.shape)) for one in self._session.get_outputs()}
+        self._options = onnxruntime.RunOptions()
         self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
         self.state: dict[str, str] = {}
         self._tensors = {
@@ -88,7 +89,7 @@ class Network:
                 output.name, 'cpu', 0, tensor.dtype, tensor.shape, tensor.ctypes.data
             )
             results[output.name] = tensor.reshape(-1)
-        run = partial(self._session.run_with_iobinding, binding)
+        run = self._runner(binding)
         try:
             run()
         except Exception:
@@ -96,6 +97,18 @@ class Network:
             return None
         self.results = results
         return run
+
+    def _runner(self, binding: Any) -> Callable[[], None]:
+        """What runs a binding: onnxruntime's own object below its Python class where it is there.
+
+        The class looks for what only graphics cards need, and without options of the run makes
+        new ones: together that takes a tenth of the time of a walking policy's network.
+        """
+        inner: Any = getattr(self._session, '_sess', None)
+        bound = getattr(binding, '_iobinding', None)
+        if bound is not None and hasattr(inner, 'run_with_iobinding'):
+            return partial(inner.run_with_iobinding, bound, self._options)
+        return partial(self._session.run_with_iobinding, binding)
 
     def _run_unbound(self) -> None:
         names = list(self.outputs)
@@ -157,8 +170,9 @@ class Network:
             raise CnoidControlError(
                 f'{self.file.name}: inference failed: {describe(error)}'
             ) from error
-        for name, source in self.state.items():
-            self.feed[name][:] = self.results[source]
+        if self.state:
+            for name, source in self.state.items():
+                self.feed[name][:] = self.results[source]
 
 
 NUMPY_TYPES: dict[str, type] = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from cnoid_control.controllers.policy.terms import (
     Read,
     Situation,
     TermParameters,
+    Written,
     element_names,
     make_term,
 )
@@ -113,25 +115,39 @@ class Observation:
         # What only has to be copied needs no function of its own in every period.
         self._copies: list[tuple[np.ndarray, np.ndarray]] = []
         self._picks: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._writes: list[tuple[Callable[[np.ndarray], object], np.ndarray]] = []
         self._reads: list[tuple[np.ndarray, Read]] = []
-        self._origin = np.zeros(self._scale.size)
         for slot, term in zip(slots, self.terms, strict=True):
-            read = term.read if term.late is None else term.oldest
-            if not isinstance(read, Elements):
-                self._reads.append((values[slot], read))
+            read, place = term.read if term.late is None else term.oldest, values[slot]
+            if isinstance(read, Written):
+                self._writes.append((read.write, place))
                 continue
-            if read.origin is not None:
-                self._origin[slot] = read.origin
-            if read.ids is None:
-                self._copies.append((values[slot], read.array))
-            else:
-                self._picks.append((values[slot], read.array, read.ids))
-        self._has_origin = bool(self._origin.any())
+            if not isinstance(read, Elements):
+                self._reads.append((place, read))
+                continue
+            array, origin = read.array, read.origin
+            if read.ids is not None:
+                self._picks.append((place, array, read.ids))
+                array = place
+            if origin is not None and origin.any():
+                self._writes.append((partial(np.subtract, array, origin), place))
+            elif read.ids is None:
+                self._add_copy(place, array)
         self._rows = [self._scaled[slot] for slot in slots]
         if not self._has_history:
             # What is in the vector is all that they remember.
             for term, row in zip(self.terms, self._rows, strict=True):
                 term.history = row[np.newaxis]
+
+    def _add_copy(self, place: np.ndarray, array: np.ndarray) -> None:
+        """Have an array copied; together with the one before where both lie side by side."""
+        if self._copies:
+            before, source = self._copies[-1]
+            joined = [_joined(before, place), _joined(source, array)]
+            if joined[0] is not None and joined[1] is not None:
+                self._copies[-1] = (joined[0], joined[1])
+                return
+        self._copies.append((place, array))
 
     @property
     def has_delays(self) -> bool:
@@ -166,8 +182,8 @@ class Observation:
         for slot, array, ids in self._picks:
             # The ids are a robot's joints: nothing is ever clipped, but it is not looked for.
             array.take(ids, None, slot, 'clip')
-        if self._has_origin:
-            values -= self._origin
+        for write, slot in self._writes:
+            write(slot)
         for slot, read in self._reads:
             slot[...] = read()
         if self._clips:
@@ -238,6 +254,19 @@ class Observation:
             raise CnoidControlError(
                 f'{what} wants {wanted} values, and the observation has {self.size}: {listed}'
             )
+
+
+def _joined(first: np.ndarray, second: np.ndarray) -> np.ndarray | None:
+    """Two neighbours in an array as one; None where they are no neighbours."""
+    whole = first.base
+    if whole is None or whole is not second.base or not whole.flags.c_contiguous:
+        return None
+    if any(one.dtype != float or not one.flags.c_contiguous for one in (whole, first, second)):
+        return None
+    start = (first.ctypes.data - whole.ctypes.data) // whole.itemsize
+    if second.dtype != float or second.ctypes.data != first.ctypes.data + first.nbytes:
+        return None
+    return whole.reshape(-1)[start : start + first.size + second.size]
 
 
 def _make(name: str, given: TermParameters, situation: Situation) -> Term:

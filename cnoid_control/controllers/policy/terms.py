@@ -43,6 +43,21 @@ class Elements:
         return value if self.origin is None else value - self.origin
 
 
+@dataclass(frozen=True)
+class Written:
+    """A term that is computed where it is wanted.
+
+    Attributes:
+        write: computes it in a given array; in a new one where that is None.
+    """
+
+    write: Callable[[np.ndarray | None], np.ndarray]
+
+    def __call__(self) -> np.ndarray:
+        """The present value."""
+        return self.write(None)
+
+
 @dataclass
 class TermParameters:
     """How one term is observed."""
@@ -136,6 +151,16 @@ def _base(what: str) -> Callable[[Situation, TermParameters], Read]:
     return make
 
 
+def _written_base(what: str) -> Callable[[Situation, TermParameters], Read]:
+    """What the base computes in a given place."""
+
+    def make(situation: Situation, given: TermParameters) -> Read:
+        situation.base.enable(what)
+        return Written(getattr(situation.base, what))
+
+    return make
+
+
 def _quaternion(order: Sequence[int]) -> Callable[[Situation, TermParameters], Read]:
     """Orientation of the base; `order` picks from w, x, y, z."""
 
@@ -210,9 +235,9 @@ def _constant(situation: Situation, given: TermParameters) -> Read:
 
 
 TERMS: dict[str, Callable[[Situation, TermParameters], Read]] = {
-    'base_linear_velocity': _base('linear_velocity'),
-    'base_angular_velocity': _base('angular_velocity'),
-    'projected_gravity': _base('gravity'),
+    'base_linear_velocity': _written_base('linear_velocity'),
+    'base_angular_velocity': _written_base('angular_velocity'),
+    'projected_gravity': _written_base('gravity'),
     'quaternion_wxyz': _quaternion((0, 1, 2, 3)),
     'quaternion_xyzw': _quaternion((1, 2, 3, 0)),
     'height': _base('height'),
@@ -386,8 +411,10 @@ class Gait:
                 'stands: as many of both, or none of these'
             )
         self.phases: np.ndarray = np.zeros(len(self._offsets))
-        self.sin: np.ndarray = np.zeros(len(self._offsets))
-        self.cos: np.ndarray = np.zeros(len(self._offsets))
+        # Beside each other: as terms that follow each other they are copied as one.
+        both = np.zeros((2, len(self._offsets)))
+        self.sin: np.ndarray = both[0]
+        self.cos: np.ndarray = both[1]
         self.reset()
 
     def reset(self) -> None:
