@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -98,11 +97,7 @@ class PDController(SimpleController):
         if self._sees_base:
             io.enable_input(self.body.root_link, StateFlag.LINK_POSITION)
         self._dynamics = InverseDynamics(self.body)
-        self._pid = Pid(
-            self.body.u_lower.copy(),
-            self.body.u_upper.copy(),
-            partial(io.count_limited, 'effort'),
-        )
+        self._pid = Pid(self.body.u_lower.copy(), self.body.u_upper.copy(), io.count_limited)
         self._still = np.zeros(self.body.num_joints)
         return True
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.devices import GenericDevice
@@ -92,6 +95,8 @@ class Hardware(Protocol):
             `watchdog`, and their ages are watched.
         state_timeout: longest wait for a state before the watchdog is asked [s].
         watchdog: told of every state and device that arrives; None before there is one.
+        limit_counts: where clamps that the robot itself makes are counted, by kind of limit and
+            joint id; None where nobody counts them.
     """
 
     name: str
@@ -105,6 +110,7 @@ class Hardware(Protocol):
     feeds_watchdog: bool = False
     state_timeout: float = math.inf
     watchdog: StateWatch | None = None
+    limit_counts: Mapping[str, np.ndarray] | None = None
 
     def open(self, request: IORequest) -> None:
         """Prepare the channels that were requested, and give `body` its first state.
@@ -133,6 +139,20 @@ class Hardware(Protocol):
 
     def write(self) -> None:
         """Send the commands in `body`."""
+
+    def count_limited(self, kind: str, joints: np.ndarray) -> None:
+        """Count joints whose commands the robot itself has limited in this tick.
+
+        Args:
+            kind: kind of limit.
+            joints: ids of the joints.
+        """
+        if self.limit_counts is not None:
+            self.limit_counts[kind][joints] += 1
+
+    def count_limits(self) -> None:
+        """Bring `limit_counts` up to date; in the loop's thread or when it has ended."""
+        return
 
     def halt(self) -> None:
         """Have a `read` that waits return, because the run is to end; from any thread."""

@@ -209,6 +209,7 @@ class ControlLoop:
         self._calls = CallQueue()
         self._is_closed = False
         hardware.watchdog = watchdog
+        hardware.limit_counts = limiter.counts
 
     # --- before the ticks ---------------------------------------------------------------------
 
@@ -292,6 +293,11 @@ class ControlLoop:
         """Have what controllers limit by themselves counted with all the rest."""
         for io in host.ios():
             io.limit_counts = self.limiter.counts
+
+    def limited(self) -> dict[str, dict[str, int]]:
+        """How often each limit acted, by kind and joint name, whoever has made the clamp."""
+        self.hardware.count_limits()
+        return self.limiter.report()
 
     def _tell_bad_command(self) -> None:
         """Warn of the first command that could not be meant; the last one is repeated."""

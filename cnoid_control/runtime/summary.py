@@ -119,7 +119,7 @@ def summarize(
         'root_position': [_number(value) for value in loop.hardware.body.root_link.p],
         'max_tilt_deg': _number(math.degrees(monitor.max_tilt)),
         'max_joint_error': _number(monitor.max_joint_error),
-        'limited': loop.limiter.report(),
+        'limited': loop.limited(),
     }
     if outcome.reason:
         summary['reason'] = outcome.reason

@@ -94,7 +94,7 @@ class JointDrive:
         self._pid = Pid(
             body.u_lower[self.joints].copy(),
             body.u_upper[self.joints].copy(),
-            lambda limited: io.count_limited('effort', self.joints[limited]),
+            lambda kind, limited: io.count_limited(kind, self.joints[limited]),
         )
         self.write(0.0)
 
@@ -215,8 +215,12 @@ class JointDrive:
         rolling = self.modes == _VELOCITY
         if rolling.any():
             lower, upper = self._range
-            moved = np.clip(self.q + self.dq * dt, lower, upper)
-            self.q[rolling] = moved[rolling]
+            moved = self.q + self.dq * dt
+            held = np.clip(moved, lower, upper)
+            self.q[rolling] = held[rolling]
+            stopped = rolling & (held != moved)
+            if stopped.any():
+                self._io.count_limited('position', self.joints[stopped])
         free = self.modes < _PID
         # A joint without position control takes its place for the reference, so that it does not
         # jump when it is servoed again.

@@ -91,14 +91,14 @@ class Pid:
         self,
         lower: np.ndarray,
         upper: np.ndarray,
-        on_limit: Callable[[np.ndarray], None] | None = None,
+        on_limit: Callable[[str, np.ndarray], None] | None = None,
     ) -> None:
         """Start with an empty integral.
 
         Args:
             lower: lower effort limits [N m] or [N], shape (n,); infinite for none.
             upper: upper effort limits.
-            on_limit: told which efforts were limited, by index, where any was.
+            on_limit: told what was limited, 'effort' or 'integral', and where, by index.
         """
         self._on_limit = on_limit
         self._lower = lower
@@ -126,13 +126,18 @@ class Pid:
         if ki.any():
             with np.errstate(divide='ignore', invalid='ignore'):
                 low, high = self._lower / ki, self._upper / ki
-            moved = np.clip(self._integral + error * dt, low, high)
-            self._integral = np.where(ki > 0.0, moved, 0.0)
+            moved = self._integral + error * dt
+            held = np.clip(moved, low, high)
+            self._integral = np.where(ki > 0.0, held, 0.0)
+            self._tell('integral', (ki > 0.0) & (held != moved))
         effort = kp * error + kd * error_rate + ki * self._integral + feedforward
         limited = np.clip(effort, self._lower, self._upper)
-        if self._on_limit is not None and (limited != effort).any():
-            self._on_limit(np.flatnonzero(limited != effort))
+        self._tell('effort', limited != effort)
         return limited
+
+    def _tell(self, kind: str, where: np.ndarray) -> None:
+        if self._on_limit is not None and where.any():
+            self._on_limit(kind, np.flatnonzero(where))
 
 
 KINDS = ('none', 'gravity', 'dynamics')

@@ -30,6 +30,7 @@ from cnoid_control.hardware.mujoco.model import MujocoModel, build_model
 from cnoid_control.hardware.mujoco.parameters import DeviationParameters, MujocoParameters
 from cnoid_control.hardware.mujoco.pushes import Pushes
 from cnoid_control.hardware.mujoco.renderer import CameraRenderer, Lights
+from cnoid_control.hardware.mujoco.saturation import Saturation
 from cnoid_control.hardware.mujoco.sensors import MotionSensors, VisionSensors
 from cnoid_control.hardware.mujoco.surroundings import Surroundings
 from cnoid_control.hardware.mujoco.terrain import FLOOR, Terrain
@@ -145,7 +146,10 @@ class MujocoHardware(Hardware):
         self._pushes = Pushes(self._mapping, self.data)
         errors = ActuatorErrors(self._mapping, deviations)
         # Before the masses change: the drives have the gains that the model asks for.
-        self._commands = JointCommands(self._mapping, self.data, body, parameters, errors)
+        self._saturation = Saturation(self._mapping, self.data, self._steps)
+        self._commands = JointCommands(
+            self._mapping, self.data, body, parameters, errors, self._saturation
+        )
         apply_deviations(self._mapping, self.data, deviations)
         self._delay = CommandDelay(body, parameters.command_delay, time_step)
         self._inputs = LinkInputs(self._mapping, self.data, body)
@@ -274,6 +278,7 @@ class MujocoHardware(Hardware):
             self._set_state()
         require_devices(self.body, request, self.name)
         self._request = request
+        self._saturation.counts = self.limit_counts
         self._delay.show()
         self._commands.open(request)
         self._delay.give_back()
@@ -299,10 +304,13 @@ class MujocoHardware(Hardware):
         data, mapping, values = self.data, self._mapping, self._joint_values
         # Calls before and after each physics step of a tick, and after the last one.
         before: list[Call] = []
-        self.before, self.between = before, [commands.integrate] if commands.integrates else []
+        saturation = self._saturation
+        self.before, self.between = before, [*saturation.after_step]
+        if commands.integrates:
+            self.between.append(commands.integrate)
         forces = [inputs.take_forces] if inputs.reads_forces else []
         # At the end of a tick's physics: what belongs to it, then the commands for the next.
-        at_end: list[Call] = [*self.between, *forces, *commands.latches]
+        at_end: list[Call] = [*self.between, *saturation.after_tick, *forces, *commands.latches]
         self.at_end = at_end
         self._writes: list[Call] = list(commands.writes)
         if self._delay.ticks:
@@ -483,6 +491,10 @@ class MujocoHardware(Hardware):
         """Copy the commands of the body to MuJoCo."""
         for call in self._writes:
             call()
+
+    def count_limits(self) -> None:
+        """Count the clamps of the last ticks that were not counted yet."""
+        self._saturation.count()
 
     def close(self) -> None:
         """Free what draws pictures."""

@@ -24,6 +24,7 @@ from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.deviations import ActuatorErrors
 from cnoid_control.hardware.mujoco.model import MujocoModel
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.saturation import Saturation
 
 # Share of the step's stability bound that a servo's stiffness may take.
 SERVO_MARGIN = 0.5
@@ -53,8 +54,10 @@ class JointCommands:
         body: Body,
         parameters: MujocoParameters,
         errors: ActuatorErrors,
+        saturation: Saturation,
     ) -> None:
         self._model = mapping.model
+        self._saturation = saturation
         self._mapping = mapping
         self._data = data
         self._ctrl = data.ctrl
@@ -87,6 +90,8 @@ class JointCommands:
         """
         modes = self._modes(request)
         slots = self._mapping.slots
+        # Before the gains change.
+        self._saturation.open(modes)
         self._set_gains(modes)
         self.writes, self.latches = [], []
         for channel in CHANNELS:
@@ -100,6 +105,7 @@ class JointCommands:
         self._velocity = np.flatnonzero(by_position)
         self._target = self._body.joint_arrays['q'][slots[self._velocity]]
         self._rate = np.zeros(self._velocity.size)
+        self._stopped = np.zeros(self._velocity.size, dtype=bool)
         joints = self._model.dof_jntid[self._mapping.dofs[self._velocity]]
         low, high = self._model.jnt_range[joints].T
         limited = self._model.jnt_limited[joints] > 0
@@ -119,6 +125,8 @@ class JointCommands:
             )
             self.writes.append(self._pid.write)
             self.latches.append(self._pid.latch)
+        if self.integrates:
+            self.latches.append(self._count_clamps)
         for call in (*self.writes, *self.latches):
             call()
 
@@ -191,11 +199,22 @@ class JointCommands:
     def integrate(self) -> None:
         """Move the targets of velocity servos and the integrals of PIDs by one physics step."""
         if self._velocity.size:
-            self._target += self._rate * self._step
-            np.clip(self._target, self._target_low, self._target_high, out=self._target)
+            moved = self._target + self._rate * self._step
+            np.clip(moved, self._target_low, self._target_high, out=self._target)
+            self._stopped |= moved != self._target
             self._ctrl[self._controls[self._velocity]] = self._target
         if self._pid is not None:
             self._pid.integrate()
+
+    def _count_clamps(self) -> None:
+        """Count the joints whose target or integral was held back in this tick."""
+        slots = self._mapping.slots
+        if self._stopped.any():
+            self._saturation.add('position', slots[self._velocity[self._stopped]])
+            self._stopped[:] = False
+        if self._pid is not None and self._pid.full.any():
+            self._saturation.add('integral', self._pid.slots[self._pid.full])
+            self._pid.full[:] = False
 
 
 def copying(target: np.ndarray, to: np.ndarray, source: np.ndarray, of: np.ndarray) -> Call:
@@ -237,6 +256,10 @@ class PidActuators:
     implicitly: the actuator is faster and stabler than the same law in a controller. Its share of
     the effort from the integral stays within the joint's effort limits, as does the whole.
     With all gains zero it is a motor that gives the effort u.
+
+    Attributes:
+        slots: the joints' slots.
+        full: which integrals were held back since somebody has set this to False.
     """
 
     def __init__(
@@ -270,21 +293,22 @@ class PidActuators:
         self._gain = mapping.model.actuator_gainprm
         self._bias = mapping.model.actuator_biasprm
         self._step = mapping.model.opt.timestep
-        self._slots = mapping.slots[rows]
+        self.slots = mapping.slots[rows]
         self._sources = [body.joint_arrays[channel.command] for channel in COMMAND_CHANNELS]
         lower, upper = body.joint_arrays['u_lower'], body.joint_arrays['u_upper']
-        self._lower, self._upper = lower[self._slots], upper[self._slots]
+        self._lower, self._upper = lower[self.slots], upper[self.slots]
         self._at_once = at_once
         self._pending = np.zeros((len(self._sources), rows.size))
         self._active = np.zeros_like(self._pending)
         self._integral = np.zeros(rows.size)
+        self.full = np.zeros(rows.size, dtype=bool)
         self.write()
         self._apply(np.ones(rows.size, dtype=bool))
 
     def write(self) -> None:
         """Take over the body's commands; those in no-delay mode act from now on."""
         for pending, source in zip(self._pending, self._sources, strict=True):
-            pending[:] = source[self._slots]
+            pending[:] = source[self.slots]
         self._pending *= self._factors
         if self._at_once.any():
             self._apply(self._at_once)
@@ -310,7 +334,9 @@ class PidActuators:
             moved = self._integral + error * self._step
             with np.errstate(divide='ignore', invalid='ignore'):
                 low, high = self._lower / ki, self._upper / ki
-            self._integral = np.where(ki > 0.0, np.clip(moved, low, high), 0.0)
+            held = np.clip(moved, low, high)
+            self._integral = np.where(ki > 0.0, held, 0.0)
+            self.full |= (ki > 0.0) & (held != moved)
             self._set_controls()
 
     def _set_controls(self) -> None:

@@ -26,13 +26,20 @@ class ComputedPid:
             `find_kd_limit`.
     """
 
-    def __init__(self, body: Body, limits: Callable[[], JointLimits]) -> None:
+    def __init__(
+        self,
+        body: Body,
+        limits: Callable[[], JointLimits],
+        on_limit: Callable[[str, np.ndarray], None] | None = None,
+    ) -> None:
         """Compute nothing yet.
 
         Args:
             body: the robot, with its commands and the measured state.
             limits: gives the limits of the efforts.
+            on_limit: told what was limited, 'effort' or 'integral', and the joints' ids.
         """
+        self._on_limit = on_limit
         self.joints = np.zeros(body.num_joints, dtype=bool)
         self.efforts = body.u.copy()
         self.kd_limit = np.full(body.num_joints, np.inf)
@@ -73,13 +80,21 @@ class ComputedPid:
         efforts = commands.pid_effort(body.q, body.dq)
         if commands.ki.any() and dt > 0.0:
             moved = self._integral + commands.ki * (commands.q_target - body.q) * dt
-            moved = np.clip(_finite(moved), limits.u_lower, limits.u_upper)
-            self._integral = np.where(commands.ki > 0.0, moved, 0.0)
+            held = np.clip(_finite(moved), limits.u_lower, limits.u_upper)
+            self._integral = np.where(commands.ki > 0.0, held, 0.0)
+            self._tell('integral', (commands.ki > 0.0) & (held != moved))
         efforts += np.where(commands.ki > 0.0, self._integral, 0.0)
         efforts *= max(0.0, 1.0 - stale / FADE_TIME)
         # After the limiter: what is finite, gains and errors, may have a product that is not.
-        np.clip(_finite(efforts), limits.u_lower, limits.u_upper, out=efforts)
-        self.efforts[:] = np.where(self.joints, efforts, commands.u)
+        given = np.clip(_finite(efforts), limits.u_lower, limits.u_upper)
+        if dt > 0.0:
+            self._tell('effort', given != efforts)
+        self.efforts[:] = np.where(self.joints, given, commands.u)
+
+    def _tell(self, kind: str, where: np.ndarray) -> None:
+        where &= self.joints
+        if self._on_limit is not None and where.any():
+            self._on_limit(kind, np.flatnonzero(where))
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

@@ -183,7 +183,7 @@ class Ros2ControlHardware(Hardware):
         self._speaks_next = False
         self._callbacks = callbacks or RobotCallbacks()
         self._model_limits = model_limits(body)
-        self._pid = ComputedPid(body, self._limits)
+        self._pid = ComputedPid(body, self._limits, self.count_limited)
         # Whether gains that are commanded first have still to be looked at.
         self._checks_pid = False
         self._warn = self._callbacks.warn or self._log_warning

@@ -102,6 +102,21 @@ def test_pid_law() -> None:
     assert relaxed == pytest.approx([10.0]), 'the integral alone is at the limit, not beyond'
 
 
+def test_pid_tells_what_it_has_limited() -> None:
+    """A clipped effort and an integral that is held back are told, by their kinds and places."""
+    told: list[tuple[str, list[int]]] = []
+    pid = Pid(np.full(2, -10.0), np.full(2, 10.0), lambda *it: told.append((it[0], [*it[1]])))
+    gains = np.array([[3.0, 3.0], [0.0, 2.0], [0.0, 0.0]])
+    pid.effort(np.array([3.0, 1.0]), np.zeros(2), np.zeros(2), gains, 0.1)
+    assert told == []
+    pid.effort(np.array([4.0, 0.0]), np.zeros(2), np.zeros(2), gains, 0.1)
+    assert told == [('effort', [0])]
+    told.clear()
+    # Held back, and yet less than the limit in all: the other terms pull the other way.
+    pid.effort(np.array([0.0, 1.0]), np.zeros(2), np.array([0.0, -9.0]), gains, 6.0)
+    assert told == [('integral', [1])]
+
+
 def test_feedforward_is_inverse_dynamics() -> None:
     """Torques of a motion are those of pinocchio; of gravity alone, those at rest."""
     body = make_arm()

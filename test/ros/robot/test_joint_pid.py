@@ -196,6 +196,23 @@ def test_computed_pid_integrates_and_fades():
     assert pid.efforts[0] == pytest.approx(1.0)
 
 
+def test_computed_pid_tells_what_it_has_limited():
+    """Efforts and integrals that are clamped are told once per state, for its own joints alone."""
+    body = two_joint_body()
+    body.u_lower[:], body.u_upper[:] = -10.0, 10.0
+    limits, told = model_limits(body), []
+    pid = ComputedPid(body, lambda: limits, lambda *it: told.append((it[0], [*it[1]])))
+    pid.use(np.array([True, False]))
+    command(body, q_target=0.5, ki=0.0, u=0.0, kp=30.0, kd=0.0)
+    pid.update(0.0)
+    pid.update(DT)
+    assert told == [('effort', [0])]
+    told.clear()
+    command(body, ki=1e5, kp=0.0, u=-9.0)
+    pid.update(DT)
+    assert told == [('integral', [0])]
+
+
 def test_joint_command_messages_are_used_or_named(rig):
     """Each command controller may take them; where they are not installed, that is said."""
     commands = {name: {**one, 'type': 'joint_command'} for name, one in FIVE.items()}

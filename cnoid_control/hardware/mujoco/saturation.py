@@ -1,0 +1,119 @@
+"""Clamps that MuJoCo's actuators make by themselves, counted by joint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import mujoco
+import numpy as np
+
+from cnoid_control.body import StateFlag
+from cnoid_control.hardware.mujoco.model import MujocoModel
+
+# Ticks that are looked at together: a copy in each tick costs much less than a comparison.
+BLOCK = 64
+
+
+class Saturation:
+    """Counts the ticks in which an actuator asked for more than its force range gives.
+
+    An actuator is saturated where its force is an end of its range and its control alone would
+    not have given just that: an effort that was limited to the range before is not counted again.
+
+    Attributes:
+        counts: how often each joint was limited, by kind of limit; None where nobody counts.
+        after_step: calls after each physics step of a tick.
+        after_tick: calls after the last one, besides.
+    """
+
+    def __init__(self, mapping: MujocoModel, data: mujoco.MjData, steps: int) -> None:
+        """Find the joints whose actuators have a range.
+
+        Args:
+            mapping: the robot in the model.
+            data: state of the model.
+            steps: physics steps of a tick.
+        """
+        self.counts: Mapping[str, np.ndarray] | None = None
+        self.after_step: list[Callable[[], object]] = []
+        self.after_tick: list[Callable[[], object]] = []
+        model, actuators = mapping.model, mapping.actuators
+        rows = (mapping.slots < mapping.body.num_joints) & (
+            model.actuator_forcelimited[actuators] > 0
+        )
+        self._model, self._steps = model, steps
+        self._rows = np.flatnonzero(rows)
+        self._joints = mapping.slots[rows]
+        self._actuators, self._controls = actuators[rows], mapping.controls[rows]
+        self._lower, self._upper = model.actuator_forcerange[self._actuators].T.copy()
+        # As bytes, which are copied faster than rows of an array.
+        self._force_bytes, self._control_bytes = data.actuator_force.tobytes, data.ctrl.tobytes
+        self._forces: list[bytes] = []
+        self._controls_noted: list[bytes] = []
+        self._servos = False
+        self._block = BLOCK
+
+    def open(self, modes: np.ndarray) -> None:
+        """Count from now on for other command modes.
+
+        Args:
+            modes: mode of each of the model's slots.
+        """
+        self.count()
+        self.after_step, self.after_tick = [], []
+        chosen = modes[self._rows]
+        if self.counts is None or not chosen.any():
+            return
+        self._servos = bool((chosen[chosen != 0] != StateFlag.JOINT_EFFORT).any())
+        if self._servos:
+            self.after_step = [self._note_step]
+            self._block = BLOCK * self._steps
+        else:
+            # A motor's force is its control, which is the same in all steps of a tick.
+            self.after_tick = [self._note_controls]
+            self._block = BLOCK
+
+    def _note_step(self) -> None:
+        self._forces.append(self._force_bytes())
+        self._note_controls()
+
+    def _note_controls(self) -> None:
+        controls = self._controls_noted
+        controls.append(self._control_bytes())
+        if len(controls) == self._block:
+            self.count()
+
+    def count(self) -> None:
+        """Count what was noted and not counted yet."""
+        noted = len(self._controls_noted)
+        controls, forces = _rows(self._controls_noted), _rows(self._forces)
+        self._controls_noted.clear()
+        self._forces.clear()
+        if self.counts is None or not noted:
+            return
+        gain = self._model.actuator_gainprm[self._actuators, 0]
+        asked = gain * controls[:, self._controls]
+        if self._servos:
+            force = forces[:, self._actuators]
+            hit = ((force <= self._lower) | (force >= self._upper)) & (force != asked)
+            # A tick counts once, whatever its steps do.
+            hit = np.logical_or.reduceat(hit, np.arange(0, noted, self._steps))
+        else:
+            hit = (asked < self._lower) | (asked > self._upper)
+        self.counts['effort'][self._joints] += hit.sum(axis=0)
+
+    def add(self, kind: str, slots: np.ndarray) -> None:
+        """Count one tick in which something else was limited.
+
+        Args:
+            kind: kind of limit.
+            slots: slots of the joints, those that have no id among them.
+        """
+        if self.counts is not None:
+            counts = self.counts[kind]
+            counts[slots[slots < counts.size]] += 1
+
+
+def _rows(noted: list[bytes]) -> np.ndarray:
+    """Numbers that were noted as bytes, a row for each."""
+    return np.frombuffer(b''.join(noted)).reshape(len(noted), -1) if noted else np.zeros((0, 0))
