@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.faults.child_process import bound_command
 from cnoid_control.share import shared_file
 
 CONFIG = 'sr1_pd'
@@ -46,7 +47,7 @@ def exit_status(name: str, run: Callable[[], None]) -> int:
 
 
 class Process:
-    """One of the processes, its output in a file."""
+    """One of the processes, its output in a file; it ends with this one at the latest."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Process:
         """
         self.module = module
         self.log = log
-        command = [sys.executable, '-m', module, '--ros-args']
+        command = [*bound_command(module), '--ros-args']
         command += ['--params-file', str(shared_file('config', config, '.yaml'))]
         for parameter in parameters:
             command += ['-p', parameter]

@@ -12,6 +12,14 @@ import sys
 PR_SET_PDEATHSIG = 1
 
 
+def bound_command(module: str) -> list[str]:
+    """Command that runs a module in a process which ends with this one, however that ends.
+
+    On Linux; and the thread that starts it must live on, too.
+    """
+    return [sys.executable, '-m', 'cnoid_control.faults.child_process', str(os.getpid()), module]
+
+
 def main() -> None:
     """Bind this process to its parent, and become the module."""
     parent, module = int(sys.argv[1]), sys.argv[2]

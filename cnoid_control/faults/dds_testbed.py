@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ import yaml
 from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.faults.child_process import bound_command
 from cnoid_control.faults.ros_observer import SERVICE_TIMEOUT, RosObserver
 from cnoid_control.faults.testbed import FAULTY_CONTROLLER, MAX_EFFORT, STANDING_HEIGHT
 from cnoid_control.faults.wire import STATES, WireObserver
@@ -26,8 +26,6 @@ from cnoid_control.runtime.config import load_config, merge
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
 JOINTS = 29
-# What it starts must not go on without it.
-BOUND_MODULE = 'cnoid_control.faults.child_process'
 DEVICE_TOPICS = {
     'WaistIMU': 'imu_sensor_broadcaster/imu',
     'LeftAnkleForceSensor': 'LeftAnkleForceSensor_broadcaster/wrench',
@@ -140,7 +138,7 @@ class DdsRig:
         words = ('--ros-args', '--params-file', str(self._parameters), *words)
         with open(output or self._folder / f'{name}.log', 'ab') as log:
             process = subprocess.Popen(
-                [sys.executable, '-m', BOUND_MODULE, str(os.getpid()), module, *words],
+                [*bound_command(module), *words],
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self._environment,

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import is_alive, wait_for
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco', reason='needs MuJoCo')
@@ -59,6 +60,35 @@ def test_a_process_that_ends_is_reported_with_what_it_said(ros_domain, tmp_path)
             check_until_it_fails(process)
     finally:
         process.stop()
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from cnoid_control.demo.process import SIMULATOR, Process
+process = Process(SIMULATOR, int(sys.argv[1]), Path('log'))
+print(process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='only Linux tells of a dead parent')
+def test_a_process_does_not_outlive_who_started_it(ros_domain, tmp_path):
+    """Whoever is killed at once cannot end it; it ends all the same."""
+    parent = subprocess.Popen(
+        [sys.executable, '-c', KILLED, str(ros_domain)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert is_alive(child)
+    finally:
+        parent.kill()
+        parent.wait()
+    assert wait_for(lambda: not is_alive(child), 60.0)
 
 
 def test_the_bar_fills():

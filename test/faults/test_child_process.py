@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import is_alive, wait_for
 
 linux = pytest.mark.skipif(sys.platform != 'linux', reason='only Linux tells of a dead parent')
 
@@ -28,25 +28,6 @@ path.write_text(str(os.getpid()))
 path.rename('pid')
 time.sleep(60)
 """
-
-
-def is_alive(pid: int) -> bool:
-    """Tell whether a process is there and has not ended."""
-    try:
-        state = Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != 'Z'
-
-
-def wait_for(condition, timeout: float = 20.0) -> bool:
-    """Wait until a condition holds; whether it came to."""
-    deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @linux
