@@ -164,7 +164,8 @@ EXTRAS = {
         *TEST,
         'ruff>=0.4',
         'mypy>=1.8',
-        'coverage>=7.17',
+        # It comes with the hook that also measures processes which a test starts.
+        'coverage>=7.13',
         'types-PyYAML',
         'colcon-common-extensions>=0.3',
         'setuptools>=61,<80',

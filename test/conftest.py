@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from cnoid_control.ros.transport import reserved_domain, stay_on_this_machine
 
 # Fixtures that several rooms' tests need.
-pytest_plugins = ['collection', 'ros_fixtures']
+pytest_plugins = ['collection', 'distributions', 'ros_fixtures']
 
 ROOT = Path(__file__).resolve().parent.parent
 

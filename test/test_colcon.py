@@ -1,20 +1,18 @@
 """The package in a colcon workspace: a real `colcon build` and `colcon test`."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from distributions import copy_project
 
 from cnoid_control.share import FOLDERS
 
 pytest.importorskip('colcon_core', reason='colcon is not installed')
 pytest.importorskip('colcon_ros', reason='colcon-ros is not installed')
 pytest.importorskip('ament_index_python', reason='needs ROS 2')
-
-LEFT_OUT = ('.*', '__pycache__', 'build', 'install', 'log', 'out', '*.egg-info')
 
 
 def run(command: list[str], folder: Path, **variables: str) -> str:
@@ -45,10 +43,7 @@ def colcon(workspace: Path, *arguments: str) -> str:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the package once, in a workspace of its own."""
     folder = tmp_path_factory.mktemp('workspace')
-    root = Path(__file__).resolve().parent.parent
-    shutil.copytree(
-        root, folder / 'src' / 'cnoid_control', ignore=shutil.ignore_patterns(*LEFT_OUT)
-    )
+    copy_project(folder / 'src' / 'cnoid_control')
     colcon(folder, 'build', '--event-handlers', 'console_direct+')
     return folder
 
@@ -93,6 +88,13 @@ def test_every_shared_file_is_installed(prefix, root):
     ]
     for path in [Path('package.xml'), *files]:
         assert (share / path).read_bytes() == (root / path).read_bytes()
+
+
+def test_every_module_is_installed(prefix, root):
+    """No module is forgotten, whatever the names of its folders."""
+    (site,) = prefix.glob('lib/python3*/site-packages')
+    modules = {path.relative_to(root) for path in root.glob('cnoid_control/**/*.py')}
+    assert modules == {path.relative_to(site) for path in site.glob('cnoid_control/**/*.py')}
 
 
 def test_the_installed_package_uses_the_installed_files(prefix, tmp_path):

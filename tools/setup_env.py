@@ -32,6 +32,12 @@ def say(text: str) -> None:
     print(f'setup: {text}', flush=True)
 
 
+def cut(line: str, length: int = 200) -> str:
+    """Leave out the middle of a line that is long."""
+    half = length // 2
+    return line if len(line) <= length else f'{line[:half]} ... {line[-half:]}'
+
+
 def succeeds(python: str, code: str) -> bool:
     """Tell whether an interpreter runs a piece of code without error."""
     if not shutil.which(python):
@@ -97,7 +103,9 @@ def run(label: str, command: list[str]) -> None:
         print('\r\x1b[K', end='', flush=True)
     if process.wait() != 0:
         said = [line for line in lines if line.startswith('ERROR')] or lines
-        raise SetupError(f'{label} failed (all of it in {LOG}):\n  ' + '\n  '.join(said[-3:]))
+        # pip lists every version of everything that another Python would need.
+        last = [cut(line) for line in said if 'Ignored the following versions' not in line][-3:]
+        raise SetupError(f'{label} failed (all of it in {LOG}):\n  ' + '\n  '.join(last))
 
 
 def create_venv(ros: str) -> None:

@@ -54,6 +54,25 @@ def test_a_failing_step_says_what_failed_and_where_to_read_on(venv):
     assert 'Collecting x' in (venv / 'setup.log').read_text()
 
 
+def test_a_failing_step_is_told_in_few_words(venv):
+    """Lists of hundreds of versions stay in the log; what is missing is said."""
+    versions = ', '.join(f'7.{minor}' for minor in range(400))
+    said = (
+        f'ERROR: Ignored the following versions that require a different python: {versions}',
+        f'ERROR: Could not find a version that satisfies x>=8 (from versions: {versions})',
+        'ERROR: No matching distribution found for x>=8',
+    )
+    code = f'print({chr(10).join(said)!r}); raise SystemExit(1)'
+    with pytest.raises(setup_env.SetupError) as failure:
+        setup_env.run('installing x', [sys.executable, '-c', code])
+    message = str(failure.value)
+    assert 'Could not find a version that satisfies x>=8' in message
+    assert message.endswith('No matching distribution found for x>=8')
+    assert 'Ignored' not in message
+    assert len(message) < 600
+    assert versions in (venv / 'setup.log').read_text()
+
+
 def test_without_a_compiler_the_set_up_goes_on_and_says_so(venv, monkeypatch, capsys):
     """The interfaces are optional: missing tools are reported, nothing is raised."""
     python = venv / 'bin' / 'python'
