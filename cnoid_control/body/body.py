@@ -102,7 +102,9 @@ class Body:
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
         configuration: root_q and the displacements of all joints in one array; simulators write
             to it, and give the root's axes by `set_root_axes`.
-        state_and_effort: q, velocity of the root in its own axes (6), dq and u in one array.
+        values: root_motion, root_q, q, dq and all joint commands in one array, in this order,
+            behind the velocity of the root in its own axes, which kinematics write there.
+        state_and_effort: q, dq and u of all joints in one array.
         root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,);
             read only, set the pose through `root_link`.
         root_motion: velocity [m/s] and angular velocity [rad/s] of the root, world axes, (2, 3).
@@ -158,25 +160,24 @@ class Body:
 
     def _make_arrays(self) -> None:
         tree = self.tree
-        # [root configuration, q, root velocity (root axes), dq] lie in one array, so that a single
-        # indexing turns all of them into pinocchio's order.
-        size = ROOT_NQ + ROOT_NV + 2 * tree.num_slots
-        # Behind it the commands lie side by side, so that those of all joints are copied in one
-        # piece, and the limits see state and efforts in one piece.
-        values = np.zeros(size + len(BLOCK_ARRAYS) * tree.num_slots)
-        self._packed, block = values[:size], values[size:]
-        positions, velocities = np.split(self._packed, [ROOT_NQ + tree.num_slots])
-        self.state_and_effort = values[ROOT_NQ : size + tree.num_slots]
-        self.configuration = positions
-        self._root_q = positions[:ROOT_NQ]
+        # Everything lies in one array: [velocity of the root in its own axes, root_motion, root
+        # configuration, q, dq], which a single indexing turns into pinocchio's order and a
+        # simulator fills by another one; behind them the commands side by side, so that those of
+        # all joints are copied in one piece, and whoever looks at a state sees one piece, too.
+        size = 2 * ROOT_NV + ROOT_NQ + 2 * tree.num_slots
+        self.values = np.zeros(size + len(BLOCK_ARRAYS) * tree.num_slots)
+        self._packed, block = self.values[:size], self.values[size:]
+        velocity, motion, self._root_q, q, dq = np.split(
+            self._packed, np.cumsum([ROOT_NV, ROOT_NV, ROOT_NQ, tree.num_slots])
+        )
+        self._root_v, self.root_motion = velocity.reshape(2, 3), motion.reshape(2, 3)
+        first = 2 * ROOT_NV + ROOT_NQ
+        self.state_and_effort = self.values[first : first + 3 * tree.num_slots]
+        self.configuration = self._packed[2 * ROOT_NV : first + tree.num_slots]
         self._root_q[-1] = 1.0
         # Written to, its quaternion would differ from the root's axes.
         self.root_q = read_only(self._root_q)
-        self._root_v = velocities[:ROOT_NV].reshape(2, 3)
-        self.joint_arrays: dict[str, np.ndarray] = {
-            'q': positions[ROOT_NQ:],
-            'dq': velocities[ROOT_NV:],
-        }
+        self.joint_arrays: dict[str, np.ndarray] = {'q': q, 'dq': dq}
         self.joint_block = block.reshape(len(BLOCK_ARRAYS), tree.num_slots)
         self.joint_arrays |= zip(BLOCK_ARRAYS, self.joint_block, strict=True)
         for name in LIMIT_ARRAYS:
@@ -198,7 +199,6 @@ class Body:
         self._com_arguments = (self.model, self.data, pin.POSITION, False)
         self._has_mimics = tree.mimic_slots.size > 0
         self._root_R = np.eye(3)
-        self.root_motion = np.zeros((2, 3))
         self._turn_root_motion = self.root_motion.dot
         self._root_acceleration = np.zeros((2, 3))
         self.external_wrenches = np.zeros((len(tree.links), 6))
@@ -581,6 +581,10 @@ class Body:
         return linear, angular + cross(arm, linear)
 
     # --- access for links and simulators ------------------------------------------------------
+
+    def place_in_values(self, array: np.ndarray) -> int:
+        """Where one of the body's arrays begins in `values`."""
+        return (array.ctypes.data - self.values.ctypes.data) // self.values.itemsize
 
     def link_placement(self, index: int) -> pin.SE3:
         """Pose of a link in the world at the last forward kinematics."""

@@ -222,7 +222,8 @@ class KinematicTree:
         num_slots: rows of the joint arrays.
         slots_in_pin_order: slot of each one-dof pinocchio joint, in pinocchio's order.
         packed_in_pin_order: place of each element of pinocchio's configuration and velocity in
-            [root configuration (7), q, root velocity (6), dq], q and dq being in slot order.
+            [root velocity (6), root motion (6), root configuration (7), q, dq], q and dq being in
+            slot order.
         joint_map: velocities of pinocchio's one-dof joints from those of the joints with an id,
             shape (model.nv - 6, num_joints); mimic joints follow, virtual joints stand still.
     """
@@ -303,13 +304,14 @@ class KinematicTree:
         self.pin_joints = joints
         self.placements = placements
         self.slots_in_pin_order = np.array(order, dtype=np.intp)
-        velocity_start = ROOT_NQ + self.num_slots
+        root_start = 2 * ROOT_NV
+        start = root_start + ROOT_NQ
         self.packed_in_pin_order = np.concatenate(
             [
-                np.arange(ROOT_NQ),
-                ROOT_NQ + self.slots_in_pin_order,
-                velocity_start + np.arange(ROOT_NV),
-                velocity_start + ROOT_NV + self.slots_in_pin_order,
+                root_start + np.arange(ROOT_NQ),
+                start + self.slots_in_pin_order,
+                np.arange(ROOT_NV),
+                start + self.num_slots + self.slots_in_pin_order,
             ]
         )
         slot_map = np.eye(self.num_slots)

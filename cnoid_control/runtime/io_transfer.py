@@ -119,6 +119,8 @@ def joint_copies(target: Body, source: Body, joints: Mapping[str, Iterable[Link]
 
 
 def _copy_whole(to: np.ndarray, of: np.ndarray) -> Copy:
+    if to.flags.c_contiguous and of.flags.c_contiguous:
+        to, of = to.reshape(-1), of.reshape(-1)
     # The bound method costs a third of np.copyto.
     return partial(to.__setitem__, Ellipsis, of)
 

@@ -437,16 +437,17 @@ class ControlLoop:
             Abandoned: the robot was taken over meanwhile.
         """
         host.copy_inputs(now)
-        call = self.monitor.call = Call((allocate_lock(), host, 'control', True, monotonic()))
+        # As begin_call() and call.close() do, at a fraction of the cost.
+        lock = allocate_lock()
+        self.monitor.call = call = (lock, host, 'control', True, monotonic())
         try:
             go_on = host.compute(self.tick)
         except ControllerFailed:
-            if not call.close():
-                raise Abandoned(call) from None
+            if not lock.acquire(False):
+                raise Abandoned(Call(call)) from None
             raise
-        # As call.close() does, at half the cost.
-        if not call[0].acquire(False):
-            raise Abandoned(call)
+        if not lock.acquire(False):
+            raise Abandoned(Call(call))
         host.copy_outputs()
         return go_on
 

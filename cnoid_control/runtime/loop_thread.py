@@ -136,7 +136,7 @@ class LoopThread:
         self._loop.monitor.stop()
         deadline = time.monotonic() + timeout
         while not ended and time.monotonic() < deadline:
-            call = self._loop.monitor.call
+            call = self._loop.monitor.last_call()
             if call is not None and call.close():
                 self._seize(call, time.monotonic() - call.since)
                 self._done.set()

@@ -8,6 +8,7 @@ import numpy as np
 
 from cnoid_control.body import Body
 from cnoid_control.body.devices import ForceSensor
+from cnoid_control.body.value_rows import ValueRows
 
 Listener = Callable[[np.ndarray], None]
 
@@ -18,7 +19,7 @@ PLOT_COLUMNS = ('dq', 'dq_target', 'u', 'root_motion')
 class TickTrace:
     """One row of float64 a tick, handed on to the listeners a block at a time.
 
-    Noting a row copies a few arrays; whatever is made of the rows (statistics, plots) is made
+    Noting a row copies a piece of memory; whatever is made of the rows (statistics, plots) is made
     of many rows at once, outside the tick.
 
     Attributes:
@@ -39,35 +40,32 @@ class TickTrace:
             detailed: note what plots need, not only what the summary needs.
             block_size: rows in a block.
         """
-        # Pose of the root and displacements lie side by side: they are copied in one piece.
-        parts = {'root_q, q': body.configuration, 'q_target': body.q_target}
+        parts = {'root_q': body.root_q, 'q': body.q, 'q_target': body.q_target}
         if detailed:
             parts |= {name: getattr(body, name).reshape(-1) for name in PLOT_COLUMNS}
-            parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
+        self._values = ValueRows(body, list(parts.values()))
+        sensors = {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
+        parts |= sensors if detailed else {}
         self.columns: dict[str, slice] = {'time': slice(0, 1)}
         self.width = 1
         for name, part in parts.items():
-            self.columns[name] = slice(self.width, self.width + len(part))
-            self.width += len(part)
-        start = self.columns.pop('root_q, q').start
-        self.columns['root_q'] = slice(start, start + len(body.root_q))
-        start += len(body.root_q)
-        self.columns['q'] = slice(start, start + body.num_joints)
-        self._copies = [part.tobytes for part in parts.values()]
+            self.columns[name] = slice(self.width, self.width + part.size)
+            self.width += part.size
+        self._note = self._values.note
+        self._sensors = [one.tobytes for one in sensors.values()] if detailed else []
         self._size = block_size
         self.listeners: list[Listener] = []
-        self._begin_block()
-
-    def _begin_block(self) -> None:
-        # The bytes of an array are its cheapest copy.
+        # As bytes, which are the cheapest copy of an array.
         self._rows: list[bytes] = []
+        self._measured: list[bytes] = []
         self._times: list[float] = []
 
     def record(self, time: float) -> None:
         """Note the row of this tick."""
-        times, keep = self._times, self._rows.append
-        for to_bytes in self._copies:
-            keep(to_bytes())
+        self._rows.append(self._note())
+        for measured in self._sensors:
+            self._measured.append(measured())
+        times = self._times
         times.append(time)
         if len(times) == self._size:
             self.flush()
@@ -77,8 +75,9 @@ class TickTrace:
         if not self._times:
             return
         times = np.array(self._times)[:, None]
-        values = np.frombuffer(b''.join(self._rows)).reshape(len(times), -1)
-        block = np.concatenate([times, values], axis=1)
-        self._begin_block()
+        measured = np.frombuffer(b''.join(self._measured)).reshape(len(times), -1)
+        block = np.concatenate([times, self._values.decode(self._rows), measured], axis=1)
+        for noted in (self._times, self._rows, self._measured):
+            noted.clear()
         for listener in self.listeners:
             listener(block)

@@ -20,8 +20,8 @@ class PDFollower:
     def __init__(self, body: Body) -> None:
         """Look at a body; the target and the gains are zero."""
         whole, size = body.state_and_effort, body.num_joints
-        # Between q and dq lies the velocity of the root, which has no gain.
-        start = (body.dq.ctypes.data - whole.ctypes.data) // whole.itemsize
+        # Joints without an id, which have no gain, lie between q and dq.
+        start = body.place_in_values(body.dq) - body.place_in_values(whole)
         self._state = whole[: start + size]
         self._target, self._gains = np.zeros(start + size), np.zeros(start + size)
         self._products = np.zeros(start + size)

@@ -23,6 +23,7 @@ from cnoid_control.hardware.mujoco.deviations import (
     apply_deviations,
     displace,
 )
+from cnoid_control.hardware.mujoco.gather import Part, gathering
 from cnoid_control.hardware.mujoco.joints import JointCommands
 from cnoid_control.hardware.mujoco.links import LinkInputs, LinkOutputs
 from cnoid_control.hardware.mujoco.loops import place_pistons, warn_of_open_loops
@@ -39,6 +40,8 @@ from cnoid_control.hardware.mujoco.tracks import TrackCommands
 if TYPE_CHECKING:
     from cnoid_control.hardware.mujoco.world import MujocoWorld
 
+BAD_COMMAND = int(mujoco.mjtWarning.mjWARN_BADCTRL)
+BAD_ACCELERATION = int(mujoco.mjtWarning.mjWARN_BADQACC)
 DIVERGENCE = {
     'a command': mujoco.mjtWarning.mjWARN_BADCTRL,
     'a position': mujoco.mjtWarning.mjWARN_BADQPOS,
@@ -48,6 +51,9 @@ DIVERGENCE = {
 
 # No robot moves at this speed [m/s] or [rad/s]: it has been shot away.
 ABSURD_SPEED = 1e4
+
+# Ticks whose clamps by MuJoCo are counted together.
+COUNTED_TICKS = 64
 
 # Steps in which the height is found at which a robot touches uneven ground.
 HALVINGS = 18
@@ -223,46 +229,34 @@ class MujocoHardware(Hardware):
         self._qpos, self._qvel = data.qpos, data.qvel
         self._square = data.qvel.dot
         self._joint_values = {name: arrays[name] for name in JOINT_SENSORS}
-        self._bad_command = data.warning[int(mujoco.mjtWarning.mjWARN_BADCTRL)]
-        self._bad_acceleration = data.warning[int(mujoco.mjtWarning.mjWARN_BADQACC)]
-        if mapping.free_root:
-            # MuJoCo's quaternion is w x y z, the body's x y z w.
-            root = mapping.root_qpos.start + np.array([0, 1, 2, 4, 5, 6, 3])
-            self._take_q: Call = self._gather(
-                data.qpos, np.concatenate([root, mapping.qpos]), body.configuration, root.size
-            )
-        else:
-            self._take_q = self._gather(data.qpos, mapping.qpos, arrays['q'])
-        self._take_dq = self._gather(data.qvel, mapping.dofs, arrays['dq'])
+        # How often MuJoCo has warned, by kind; it stays up to date.
+        self._warnings = memoryview(data.warning.number)
+        slots = mapping.slots
+        self._state = [
+            Part(data.qpos, mapping.qpos, arrays['q'], slots),
+            Part(data.qvel, mapping.dofs, arrays['dq'], slots),
+        ]
+        self._acceleration = Part(data.qacc, mapping.dofs, arrays['ddq'], slots)
+        self._effort = Part(data.qfrc_actuator, mapping.dofs, arrays['u'], slots)
         self._take_root: list[Call] = []
         if mapping.free_root:
-            root_link = mapping.links[0]
+            root_link, first_dof = mapping.links[0], mapping.root_dofs.start
             v, w = body.root_motion
-            self._take_root = [
-                partial(body.set_root_axes, data.xmat[root_link].reshape(3, 3)),
-                partial(v.__setitem__, Ellipsis, data.qvel[mapping.root_dofs][:3]),
+            # MuJoCo's quaternion is w x y z, the body's x y z w.
+            pose = mapping.root_qpos.start + np.array([0, 1, 2, 4, 5, 6, 3])
+            three, seven = np.arange(3), np.arange(pose.size)
+            self._state += [
+                Part(data.qpos, pose, body.configuration, seven),
+                Part(data.qvel, first_dof + three, v, three),
                 # The first three numbers of cvel are the angular velocity in world axes.
-                partial(w.__setitem__, Ellipsis, data.cvel[root_link, :3]),
+                Part(data.cvel.reshape(-1), 6 * root_link + three, w, three),
             ]
-
+            axes = data.xmat[root_link].reshape(3, 3)
+            self._take_root = [partial(body.set_root_axes, axes)]
         for index in mapping.free_qpos:
             body_id = mapping.links[index]
             axes, place = data.xmat[body_id].reshape(3, 3), data.xpos[body_id]
             self._take_root.append(partial(body.set_free_pose, index, axes, place))
-
-    def _gather(
-        self, source: np.ndarray, addresses: np.ndarray, target: np.ndarray, ahead: int = 0
-    ) -> Call:
-        """Call that copies from addresses; `target` begins with `ahead` values, then the slots."""
-        if addresses.size == target.size:
-            return partial(source.take, addresses, None, target, 'clip')
-        # There are holes in the joint ids.
-        rows = np.concatenate([np.arange(ahead), ahead + self._mapping.slots])
-
-        def scatter() -> None:
-            target[rows] = source[addresses]
-
-        return scatter
 
     def open(self, request: IORequest) -> None:
         """Set up what is read and commanded; called again, it changes that while running.
@@ -301,7 +295,7 @@ class MujocoHardware(Hardware):
         flags = StateFlag.NONE
         for flag in request.inputs.values():
             flags |= flag
-        data, mapping, values = self.data, self._mapping, self._joint_values
+        values = self._joint_values
         # Calls before and after each physics step of a tick, and after the last one.
         before: list[Call] = []
         saturation = self._saturation
@@ -322,11 +316,12 @@ class MujocoHardware(Hardware):
                 before.append(channel.apply)
                 at_end.append(channel.latch)
                 self._writes.append(channel.write)
-        self._after: list[Call] = [self._take_q, self._take_dq, *self._take_root]
+        parts = [*self._state]
         if flags & StateFlag.JOINT_ACCELERATION:
-            self._after.append(self._gather(data.qacc, mapping.dofs, values['ddq']))
+            parts.append(self._acceleration)
         if flags & StateFlag.JOINT_EFFORT:
-            self._after.append(self._gather(data.qfrc_actuator, mapping.dofs, values['u']))
+            parts.append(self._effort)
+        self._after: list[Call] = [*gathering(self.body, parts), *self._take_root]
         for name, errors in self.parameters.sensors.items():
             if name in values:
                 self._after.append(self._disturb(name, errors))
@@ -433,13 +428,16 @@ class MujocoHardware(Hardware):
             self.world.reach(self._tick)
         for call in self._calls:
             call()
+        warnings = self._warnings
         # Written so that a speed which is not a number is found, too.
         if (
-            self._bad_acceleration.number
-            or self._bad_command.number
+            warnings[BAD_ACCELERATION]
+            or warnings[BAD_COMMAND]
             or not self._square(self._qvel) < ABSURD_SPEED**2
         ):
             self._report_divergence()
+        if not self._tick % COUNTED_TICKS:
+            self._saturation.count()
         return True
 
     def _take_first_state(self) -> None:

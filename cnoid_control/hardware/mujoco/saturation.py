@@ -10,15 +10,15 @@ import numpy as np
 from cnoid_control.body import StateFlag
 from cnoid_control.hardware.mujoco.model import MujocoModel
 
-# Ticks that are looked at together: a copy in each tick costs much less than a comparison.
-BLOCK = 64
-
 
 class Saturation:
     """Counts the ticks in which an actuator asked for more than its force range gives.
 
     An actuator is saturated where its force is an end of its range and its control alone would
     not have given just that: an effort that was limited to the range before is not counted again.
+
+    Each tick is noted, and many are compared at once, by `count`: a copy costs much less than a
+    comparison.
 
     Attributes:
         counts: how often each joint was limited, by kind of limit; None where nobody counts.
@@ -50,8 +50,8 @@ class Saturation:
         self._force_bytes, self._control_bytes = data.actuator_force.tobytes, data.ctrl.tobytes
         self._forces: list[bytes] = []
         self._controls_noted: list[bytes] = []
+        self._note = self._controls_noted.append
         self._servos = False
-        self._block = BLOCK
 
     def open(self, modes: np.ndarray) -> None:
         """Count from now on for other command modes.
@@ -67,21 +67,16 @@ class Saturation:
         self._servos = bool((chosen[chosen != 0] != StateFlag.JOINT_EFFORT).any())
         if self._servos:
             self.after_step = [self._note_step]
-            self._block = BLOCK * self._steps
         else:
             # A motor's force is its control, which is the same in all steps of a tick.
             self.after_tick = [self._note_controls]
-            self._block = BLOCK
 
     def _note_step(self) -> None:
         self._forces.append(self._force_bytes())
         self._note_controls()
 
     def _note_controls(self) -> None:
-        controls = self._controls_noted
-        controls.append(self._control_bytes())
-        if len(controls) == self._block:
-            self.count()
+        self._note(self._control_bytes())
 
     def count(self) -> None:
         """Count what was noted and not counted yet."""

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from cnoid_control.runtime.controller_host import ControllerHost
 
 
-class Call(tuple):
+class Call(tuple[LockType, 'ControllerHost', str, bool, float]):
     """One call of controllers' code; whoever closes it owns the robot.
 
-    It is a tuple of what the attributes name, and made so: one is made in every tick.
+    It is a tuple of what the attributes name. The loop itself makes a plain tuple of these in
+    every tick, at a fraction of the cost, which becomes a call where somebody has to do with it.
 
     Attributes:
         lock: taken by whoever closes the call.
@@ -81,17 +82,22 @@ class HangMonitor:
 
     Attributes:
         limit: time that a call may take [s].
-        call: the last call that has begun; set by the loop's thread.
+        call: the last call that has begun, or a plain tuple of the same; set by the loop's thread.
         hangs: calls so far that took longer.
     """
 
     def __init__(self) -> None:
         """Watch nothing yet."""
         self.limit = 0.0
-        self.call: Call | None = None
+        self.call: tuple[LockType, ControllerHost, str, bool, float] | None = None
         self.hangs = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def last_call(self) -> Call | None:
+        """The last call that has begun; None for none."""
+        call = self.call
+        return call if call is None or isinstance(call, Call) else Call(call)
 
     def start(
         self,
@@ -133,18 +139,18 @@ class HangMonitor:
         report: Callable[[Call, float], None],
     ) -> None:
         left = self.limit
-        reported: Call | None = None
+        reported: LockType | None = None
         while not stop.wait(left):
             # A call that began since the last look is looked at again when its time is over.
             left = self.limit
-            call = self.call
-            if call is None or call is reported or call.is_closed:
+            call = self.last_call()
+            if call is None or call.lock is reported or call.is_closed:
                 continue
             age = monotonic() - call.since
             if age < self.limit:
                 left -= age
                 continue
-            reported = call
+            reported = call.lock
             if take_over is None:
                 self.hangs += 1
                 report(call, age)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -80,6 +81,7 @@ class CommandGroup(abc.ABC):
     Attributes:
         joints: ids of the group's joints.
         last: commands sent last, shape (len(joints),).
+        remember: takes the present commands for those sent last.
         is_scaled: which of them are multiplied by a scale, shape (len(joints),).
     """
 
@@ -118,10 +120,16 @@ class CommandGroup(abc.ABC):
         self._limits = mine.slower(share)
         self._recovery = recovery
         self._all = len(joints) == body.num_joints
-        self._values = np.zeros((self.rows, len(joints)))
-        self._bounded = np.zeros((self.rows, len(joints)))
-        self._lower = np.full((self.rows, len(joints)), -LARGEST)
-        self._upper = np.full((self.rows, len(joints)), LARGEST)
+        # Bound to what they copy: there is one copy in every tick.
+        self.remember: Callable[[], object] = (
+            partial(self.last.__setitem__, ..., array)
+            if self._all
+            else partial(array.take, joints, None, self.last, 'clip')
+        )
+        self._values: np.ndarray = np.zeros((self.rows, len(joints)))
+        self._bounded: np.ndarray = np.zeros((self.rows, len(joints)))
+        self._lower: np.ndarray = np.full((self.rows, len(joints)), -LARGEST)
+        self._upper: np.ndarray = np.full((self.rows, len(joints)), LARGEST)
         self._dt = 0.0
         # Limits that depend on the state everywhere are never trivially kept.
         self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
@@ -229,10 +237,6 @@ class CommandGroup(abc.ABC):
         """Put commands that move nothing in the place of the present ones."""
         self._array[self.joints] = 0.0
 
-    def remember(self) -> None:
-        """Take the present commands for those sent last."""
-        self.last[:] = self._array if self._all else self._array.take(self.joints)
-
     @abc.abstractmethod
     def _interval(self, dt: float) -> Interval:
         """Where the commands may be now, by all limits."""
@@ -292,17 +296,18 @@ class EffortGroup(CommandGroup):
         self._set_bounds(1, mine.dq_lower, mine.dq_upper)
         self._set_bounds(2, mine.u_lower, mine.u_upper)
         if len(body.joint_arrays['q']) == len(joints):
-            self._look_at(body.state_and_effort)
+            # The body has the rows itself, in one piece.
+            self._copies = []
+            self._values = body.state_and_effort
+            self._bounded = np.zeros_like(self._values)
+            self._lower, self._upper = self._lower.reshape(-1), self._upper.reshape(-1)
 
-    def _look_at(self, values: np.ndarray) -> None:
-        """Compare the body's own array: it has the rows, and the root's velocity behind q."""
-        self._copies = []
-        self._values = values
-        self._bounded = np.zeros_like(values)
-        # Where the root's velocity stands nothing is asked, but that it is a number.
-        root = np.full(len(values) - 3 * len(self.joints), LARGEST)
-        self._lower = np.concatenate([self._lower[0], -root, *self._lower[1:]])
-        self._upper = np.concatenate([self._upper[0], root, *self._upper[1:]])
+    def passes(self, dt: float) -> bool:
+        """Whether efforts, positions and velocities are within all limits."""
+        if self._always_limit:
+            return False
+        self._look(dt)
+        return self._are_bounded()
 
     def restart(self) -> None:
         """Take no effort for the last command."""
