@@ -14,6 +14,12 @@ from cnoid_control.body.description import BodyDescription, JointType, LinkDescr
 from cnoid_control.body.devices.base import Device, DeviceList
 from cnoid_control.body.exceptions import ModelError, UnknownJoint, UnknownLink, duplicate_name
 from cnoid_control.body.joint_group import JointGroup
+from cnoid_control.body.joint_values import (
+    BLOCK_ARRAYS,
+    JOINT_ARRAYS,
+    LIMIT_ARRAYS,
+    joint_values,
+)
 from cnoid_control.body.kinematic_tree import ROOT_NQ, ROOT_NV, KinematicTree
 from cnoid_control.body.link import Link
 from cnoid_control.body.read_only import read_only
@@ -26,10 +32,6 @@ center_of_mass = pin.centerOfMass
 WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 STATE_ARRAYS = ('q', 'dq', 'ddq', 'u', 'q_target', 'dq_target')
-GAIN_ARRAYS = ('kp', 'ki', 'kd')
-# Rows of `joint_block`, commands that go together next to each other.
-BLOCK_ARRAYS = ('u', 'q_target', 'dq_target', *GAIN_ARRAYS, 'ddq')
-LIMIT_ARRAYS = ('q_lower', 'q_upper', 'dq_lower', 'dq_upper', 'u_lower', 'u_upper')
 
 MOMENTUM_POINTS = ('world', 'root', 'com')
 
@@ -102,8 +104,8 @@ class Body:
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
         configuration: root_q and the displacements of all joints in one array; simulators write
             to it, and give the root's axes by `set_root_axes`.
-        values: root_motion, root_q, q, dq and all joint commands in one array, in this order,
-            behind the velocity of the root in its own axes, which kinematics write there.
+        values: root_motion, root_q and the joint arrays in one array, behind the velocity of the
+            root in its own axes, which kinematics write there.
         state_and_effort: q, dq and u of all joints in one array.
         root_q: pose of the root in the world: position [m] and quaternion x y z w, shape (7,);
             read only, set the pose through `root_link`.
@@ -164,25 +166,23 @@ class Body:
         # configuration, q, dq], which a single indexing turns into pinocchio's order and a
         # simulator fills by another one; behind them the commands side by side, so that those of
         # all joints are copied in one piece, and whoever looks at a state sees one piece, too.
-        size = 2 * ROOT_NV + ROOT_NQ + 2 * tree.num_slots
-        self.values = np.zeros(size + len(BLOCK_ARRAYS) * tree.num_slots)
-        self._packed, block = self.values[:size], self.values[size:]
-        velocity, motion, self._root_q, q, dq = np.split(
-            self._packed, np.cumsum([ROOT_NV, ROOT_NV, ROOT_NQ, tree.num_slots])
+        first, count = 2 * ROOT_NV + ROOT_NQ, tree.num_slots
+        self.values = np.zeros(first + len(JOINT_ARRAYS) * count)
+        velocity, motion, self._root_q, self._joint_part = np.split(
+            self.values, [ROOT_NV, 2 * ROOT_NV, first]
         )
+        self._packed = self.values[: first + 2 * count]
         self._root_v, self.root_motion = velocity.reshape(2, 3), motion.reshape(2, 3)
-        first = 2 * ROOT_NV + ROOT_NQ
-        self.state_and_effort = self.values[first : first + 3 * tree.num_slots]
-        self.configuration = self._packed[2 * ROOT_NV : first + tree.num_slots]
+        self.configuration = self.values[2 * ROOT_NV : first + count]
+        self.state_and_effort = self._joint_part[: 3 * count]
+        rows = self._joint_part.reshape(len(JOINT_ARRAYS), count)
+        self.joint_block = rows[2 : 2 + len(BLOCK_ARRAYS)]
         self._root_q[-1] = 1.0
         # Written to, its quaternion would differ from the root's axes.
         self.root_q = read_only(self._root_q)
-        self.joint_arrays: dict[str, np.ndarray] = {'q': q, 'dq': dq}
-        self.joint_block = block.reshape(len(BLOCK_ARRAYS), tree.num_slots)
-        self.joint_arrays |= zip(BLOCK_ARRAYS, self.joint_block, strict=True)
+        self.joint_arrays: dict[str, np.ndarray] = dict(zip(JOINT_ARRAYS, rows, strict=True))
         for name in LIMIT_ARRAYS:
-            unlimited = -np.inf if name.endswith('lower') else np.inf
-            self.joint_arrays[name] = np.full(tree.num_slots, unlimited)
+            self.joint_arrays[name][:] = -np.inf if name.endswith('lower') else np.inf
             for link, slot in zip(tree.links, tree.joint_slots, strict=True):
                 if slot >= 0:
                     self.joint_arrays[name][slot] = getattr(link, name)
@@ -581,6 +581,10 @@ class Body:
         return linear, angular + cross(arm, linear)
 
     # --- access for links and simulators ------------------------------------------------------
+
+    def joint_values(self, slot: int) -> object:
+        """View on one joint's elements of the joint arrays."""
+        return joint_values(self._joint_part, self.tree.num_slots, slot)
 
     def place_in_values(self, array: np.ndarray) -> int:
         """Where one of the body's arrays begins in `values`."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cnoid_control.body.description import JointType, LinkDescription
+from cnoid_control.body.joint_values import JOINT_ARRAYS, joint_values
 from cnoid_control.body.read_only import read_only
 from cnoid_control.body.rotations import rotation_matrix
 
@@ -37,13 +39,11 @@ class ContactPoint:
 def _joint_value(array: str, doc: str) -> property:
     """Property that reads and writes this joint's element of one of the body's joint arrays."""
 
-    def get(self: Link) -> float:
-        return self._arrays[array].item(self._slot)
-
     def put(self: Link, value: float) -> None:
-        self._arrays[array][self._slot] = value
+        setattr(self.joint_values, array, value)
 
-    return property(get, put, doc=doc)
+    # attrgetter is quicker than a function: controllers read these joint by joint.
+    return property(attrgetter(f'joint_values.{array}'), put, doc=doc)
 
 
 class Link:
@@ -63,6 +63,7 @@ class Link:
         children: links that it carries, in file order.
         actuation_mode: what the joint (or the root) is commanded by.
         contact_points: where other objects touch it.
+        joint_values: the joint's elements of the body's joint arrays, as attributes.
     """
 
     def __init__(self, body: Body, description: LinkDescription, index: int, slot: int) -> None:
@@ -75,14 +76,12 @@ class Link:
         self.children: list[Link] = []
         self.actuation_mode = description.actuation_mode
         self.contact_points: list[ContactPoint] = []
-        self._slot = slot
-        self._arrays = body.joint_arrays
         if slot < 0:
             # Without a joint it has values of its own, which move nothing.
-            self._slot = 0
-            self._arrays = {
-                name: np.array([getattr(description, name, 0.0)]) for name in body.joint_arrays
-            }
+            own = np.array([getattr(description, name, 0.0) for name in JOINT_ARRAYS])
+            self.joint_values = joint_values(own, 1, 0)
+        else:
+            self.joint_values = body.joint_values(slot)
 
     # --- the tree -----------------------------------------------------------------------------
 

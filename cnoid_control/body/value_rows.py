@@ -30,7 +30,8 @@ class ValueRows:
         self._size = end - first
         self.note = body.values[first:end].tobytes
 
-    def decode(self, noted: Sequence[bytes]) -> np.ndarray:
-        """Rows that were noted, shape (rows, width)."""
-        rows = np.frombuffer(b''.join(noted)).reshape(len(noted), self._size)
-        return rows.take(self._columns, axis=1)
+    def decode(self, noted: Sequence[bytes], rows: int) -> np.ndarray:
+        """Numbers of some rows, shape (rows, width); what was noted behind each stays there."""
+        numbers = np.frombuffer(b''.join(noted)).reshape(rows, -1)
+        behind = np.arange(self._size, numbers.shape[1])
+        return numbers.take(np.concatenate([self._columns, behind]), axis=1)

@@ -6,12 +6,13 @@ passes through here, bit by bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from cnoid_control.body import Body, StateFlag
 from cnoid_control.body.channels import COMMAND_ARRAYS, GAINS
+from cnoid_control.body.value_rows import ValueRows
 from cnoid_control.hardware.hardware import IORequest
 
 LINK_VALUES = {
@@ -57,6 +58,8 @@ class Channels:
                 if flags & flag:
                     for name in names:
                         self._add_link(body, link, name)
+        self._values = ValueRows(body, self._arrays)
+        self._note = self._values.note
 
     def _add(self, name: str, size: int) -> None:
         self.columns[name] = slice(self.width, self.width + size)
@@ -86,6 +89,16 @@ class Channels:
             np.concatenate(parts, out=row)
         else:
             np.concatenate(self._arrays, out=row)
+
+    def note(self) -> bytes:
+        """Note a row; to `decode` later, many at once."""
+        if self._links:
+            return b''.join([self._note(), *(get().tobytes() for get, _ in self._links)])
+        return self._note()
+
+    def decode(self, noted: Sequence[bytes]) -> np.ndarray:
+        """Rows that were noted, at least one, shape (rows, width)."""
+        return self._values.decode(noted, len(noted))
 
     def put(self, row: np.ndarray) -> None:
         """Set the values to those of a row, shape (width,)."""

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from cnoid_control.body import Body, Device, Link, StateFlag
-from cnoid_control.body.body import BLOCK_ARRAYS
 from cnoid_control.body.channels import CHANNELS, COMMAND_CHANNELS, POSITION, commanded_flags
+from cnoid_control.body.joint_values import BLOCK_ARRAYS
 from cnoid_control.plugin import ControllerIO
 
 Copy = Callable[[], None]

@@ -21,6 +21,7 @@ from cnoid_control.body.channels import COMMAND_ARRAYS
 from cnoid_control.body.exceptions import ModelError
 from cnoid_control.body.formats.robot_description import robot_description, to_text
 from cnoid_control.body.rotations import rotation_matrix
+from cnoid_control.body.value_rows import ValueRows
 from cnoid_control.hardware.channels import Channels, input_channels, output_channels
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.log.device_messages import MeasurementCodec, data_messages
@@ -99,8 +100,10 @@ class LogEncoder:
             topics: topics of devices by name, where other than the name.
         """
         names = joint_names(body)
+        self._decode = inputs.decode, outputs.decode
         self._inputs = inputs.columns
         self._outputs = outputs.columns
+        self._sent = sent_rows(body)
         self._states = layouts.joint_state(names, with_effort='u' in inputs.columns)
         self._commands = layouts.joint_state(names)
         self._root = layouts.odometry(WORLD, body.root_link.name)
@@ -119,15 +122,18 @@ class LogEncoder:
     def encode(self, block: LogBlock) -> list[Batch]:
         """Messages of a block."""
         rows = block.rows
-        times = to_nanoseconds(block.times[:rows])
+        seconds = np.array(block.times[:rows])
+        times = to_nanoseconds(seconds)
         stamp = stamps(times)
-        inputs, outputs, sent = block.inputs[:rows], block.outputs[:rows], block.sent[:rows]
+        decode_inputs, decode_outputs = self._decode
+        inputs, outputs = decode_inputs(block.inputs[:rows]), decode_outputs(block.outputs[:rows])
+        sent = self._sent.decode(block.sent[:rows], rows)
         batches = [
             self._joint_states(times, stamp, inputs),
             self._joint_commands('commands', times, stamp, sent),
             self._odometry(times, stamp, inputs),
         ]
-        tick = np.column_stack((block.times[:rows], inputs[:, self._more_inputs]))
+        tick = np.column_stack((seconds, inputs[:, self._more_inputs]))
         batches.append(_batch('inputs', self._tick, times, {'data': tick}))
         if len(self._more_outputs):
             values = {'data': outputs[:, self._more_outputs]}
@@ -142,7 +148,7 @@ class LogEncoder:
         )
         batches += self._measurements(block, times)
         batches += self._single_messages(block, times)
-        batches += self._link_frames(block, times)
+        batches += self._link_frames(block, inputs, times)
         batches += [_thing_frames(times[row], things) for row, things in block.things]
         if self._description:
             layout = MessageLayout(layouts.TEXT, {'data': self._description})
@@ -150,7 +156,7 @@ class LogEncoder:
             self._description = ''
         return batches
 
-    def _link_frames(self, block: LogBlock, times: np.ndarray) -> list[Batch]:
+    def _link_frames(self, block: LogBlock, inputs: np.ndarray, times: np.ndarray) -> list[Batch]:
         if not self._frames.frames:
             return []
         rows, shown = [], self._shown
@@ -158,9 +164,9 @@ class LogEncoder:
             if block.times[row] < self._next_frame:
                 continue
             self._next_frame = block.times[row] + (1.0 - 1e-6) / FRAME_RATE
-            shown.configuration[:7] = block.inputs[row, self._inputs['root_q']]
+            shown.configuration[:7] = inputs[row, self._inputs['root_q']]
             shown.set_root_axes(rotation_matrix(shown.root_q[3:]))
-            shown.q[:] = block.inputs[row, self._inputs['q']][: shown.num_joints]
+            shown.q[:] = inputs[row, self._inputs['q']][: shown.num_joints]
             rows.append((row, self._frames.encode(int(times[row]))))
         if not rows:
             return []
@@ -228,6 +234,11 @@ class LogEncoder:
         return batches
 
 
+def sent_rows(body: Body) -> ValueRows:
+    """Rows of the joint commands that go to the robot."""
+    return ValueRows(body, [body.joint_arrays[name] for name in COMMAND_ARRAYS])
+
+
 def _thing_frames(time: np.ndarray, things: dict[str, np.ndarray]) -> Batch:
     layout = world_frames(list(things))
     times = np.array([time], dtype=np.uint64)
@@ -280,9 +291,9 @@ class LogBlock:
     """Rows of many ticks on their way to the file.
 
     Attributes:
-        times: times [s], shape (rows,).
-        inputs, outputs, sent: rows of the channels; sent is what the limits left of the outputs'
-            joint commands.
+        times: times [s].
+        inputs, outputs: rows that the channels have noted.
+        sent: what the limits left of the outputs' joint commands, as rows that were noted.
         measurements: measured numbers of the devices, one after the other.
         fresh: which devices had a new state, shape (rows, devices).
         data: what devices saw: row, device and data fields.
@@ -294,12 +305,12 @@ class LogBlock:
             that they logged, and of what happened to the robot.
     """
 
-    times: np.ndarray
-    inputs: np.ndarray
-    outputs: np.ndarray
-    sent: np.ndarray
     measurements: np.ndarray
     fresh: np.ndarray
+    times: list[float] = field(default_factory=lambda: [0.0] * BLOCK)
+    inputs: list[bytes] = field(default_factory=lambda: [b''] * BLOCK)
+    outputs: list[bytes] = field(default_factory=lambda: [b''] * BLOCK)
+    sent: list[bytes] = field(default_factory=lambda: [b''] * BLOCK)
     data: list[tuple[int, Device, dict[str, np.ndarray]]] = field(default_factory=list)
     commands: list[tuple[int, Device, np.ndarray]] = field(default_factory=list)
     contacts: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
@@ -387,7 +398,7 @@ class Recorder:
         self._ios = ios
         self._inputs = input_channels(body, request)
         self._outputs = output_channels(body, request)
-        self._sent_parts = [body.joint_arrays[name] for name in ('q_target', 'dq_target', 'u')]
+        self._note_sent = sent_rows(body).note
         self._sensors = [
             device
             for device in body.devices
@@ -455,12 +466,7 @@ class Recorder:
             for device in self._sensors
             for name in device.measured_fields
         )
-        joints = sum(part.size for part in self._sent_parts)
         return LogBlock(
-            times=np.empty(BLOCK),
-            inputs=np.empty((BLOCK, self._inputs.width)),
-            outputs=np.empty((BLOCK, self._outputs.width)),
-            sent=np.empty((BLOCK, joints)),
             measurements=np.empty((BLOCK, measured)),
             fresh=np.zeros((BLOCK, len(self._sensors)), dtype=bool),
         )
@@ -480,7 +486,7 @@ class Recorder:
         row = block.rows
         self._reading = False
         block.times[row] = time
-        self._inputs.take(block.inputs[row])
+        block.inputs[row] = self._inputs.note()
         if self._fresh:
             self._note_devices(block, row)
         if self._look_at_things is not None and time >= self._next_look:
@@ -517,7 +523,7 @@ class Recorder:
     def note_outputs(self) -> None:
         """Note what the controllers have commanded."""
         block = self._block
-        self._outputs.take(block.outputs[block.rows])
+        block.outputs[block.rows] = self._outputs.note()
         ios = self._ios
         if self._controllers is not None:
             ios = self._controllers()
@@ -537,7 +543,7 @@ class Recorder:
     def note_sent(self) -> None:
         """Note what goes to the robot; this ends the tick."""
         block = self._block
-        np.concatenate(self._sent_parts, out=block.sent[block.rows])
+        block.sent[block.rows] = self._note_sent()
         block.rows += 1
         self._reading = True
         if block.rows == BLOCK:

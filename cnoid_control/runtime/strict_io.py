@@ -132,6 +132,25 @@ for _name in ('item', 'copy', 'tolist', 'tobytes', 'take', 'dot', 'astype', 'arg
     setattr(WatchedArray, _name, _reading(_name))
 
 
+class WatchedJoint:
+    """A link's `joint_values` by way of the body's joint arrays, which may be watched."""
+
+    _arrays: dict[str, np.ndarray]
+    _slot: int
+
+    def __init__(self, arrays: dict[str, np.ndarray], slot: int) -> None:
+        """Stand for a joint, by its place in the arrays."""
+        vars(self).update(_arrays=arrays, _slot=slot)
+
+    def __getattr__(self, array: str) -> float:
+        """Read the joint's element."""
+        return self._arrays[array].item(self._slot)
+
+    def __setattr__(self, array: str, value: float) -> None:
+        """Write it."""
+        self._arrays[array][self._slot] = value
+
+
 ROOT_INPUTS = {
     'p': StateFlag.LINK_POSITION,
     'R': StateFlag.LINK_POSITION,
@@ -171,6 +190,8 @@ class StrictIO:
             watched = WatchedArray.watch(self._plain[name], self, name, slots)
             body.joint_arrays[name] = watched
             setattr(body, f'_{name}', watched[: body.num_joints])
+        for slot, joint in enumerate(body.all_joints):
+            joint.joint_values = WatchedJoint(body.joint_arrays, slot)
         self._watch_kinematics()
         for device in body.devices:
             device.state_changed.connect(lambda changed: self._notified.add(changed.name))

@@ -52,19 +52,18 @@ class TickTrace:
             self.columns[name] = slice(self.width, self.width + part.size)
             self.width += part.size
         self._note = self._values.note
-        self._sensors = [one.tobytes for one in sensors.values()] if detailed else []
+        self._measured = [one.tobytes for one in sensors.values()] if detailed else []
         self._size = block_size
         self.listeners: list[Listener] = []
         # As bytes, which are the cheapest copy of an array.
         self._rows: list[bytes] = []
-        self._measured: list[bytes] = []
         self._times: list[float] = []
 
     def record(self, time: float) -> None:
         """Note the row of this tick."""
         self._rows.append(self._note())
-        for measured in self._sensors:
-            self._measured.append(measured())
+        for measured in self._measured:
+            self._rows.append(measured())
         times = self._times
         times.append(time)
         if len(times) == self._size:
@@ -75,9 +74,9 @@ class TickTrace:
         if not self._times:
             return
         times = np.array(self._times)[:, None]
-        measured = np.frombuffer(b''.join(self._measured)).reshape(len(times), -1)
-        block = np.concatenate([times, self._values.decode(self._rows), measured], axis=1)
-        for noted in (self._times, self._rows, self._measured):
-            noted.clear()
+        values = self._values.decode(self._rows, len(times))
+        block = np.concatenate([times, values], axis=1)
+        self._times.clear()
+        self._rows.clear()
         for listener in self.listeners:
             listener(block)

@@ -10,8 +10,8 @@ from fake_hardware import two_joint_body
 
 from cnoid_control import SimpleController, StateFlag
 from cnoid_control.body import Body, ContactPoint, JointType
-from cnoid_control.body.body import GAIN_ARRAYS
 from cnoid_control.body.description import BodyDescription, LinkDescription
+from cnoid_control.body.joint_values import GAIN_ARRAYS
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerFailed
 from cnoid_control.runtime.io_transfer import joint_copies

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cnoid_control.body import Body
-from cnoid_control.body.body import BLOCK_ARRAYS
 from cnoid_control.body.channels import COMMAND_CHANNELS
+from cnoid_control.body.joint_values import BLOCK_ARRAYS
 
 # The first rows of a body's block of arrays are its commands.
 ROWS = BLOCK_ARRAYS[: len(COMMAND_CHANNELS)]
