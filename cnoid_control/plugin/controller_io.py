@@ -11,6 +11,7 @@ import numpy as np
 
 from cnoid_control.body import Body, Device, JointType, Link, StateFlag
 from cnoid_control.plugin.exceptions import ControllerError
+from cnoid_control.plugin.limit_counts import LimitCounts
 from cnoid_control.plugin.mailbox import Mailbox, MessageT
 from cnoid_control.plugin.options import format_option_string, parse_option_string, split_options
 
@@ -125,7 +126,7 @@ class ControllerIO(ControllerConfig):
         self.device_outputs: set[str] = set()
         self.mailboxes: dict[str, Mailbox[Any]] = {}
         self.log_fields: dict[str, str | np.ndarray] = {}
-        self.limit_counts: Mapping[str, np.ndarray] | None = None
+        self.limit_counts: LimitCounts | None = None
         self._shared_objects = shared_objects if shared_objects is not None else {}
 
     @property
@@ -234,14 +235,15 @@ class ControllerIO(ControllerConfig):
     def count_limited(self, kind: str, joints: np.ndarray) -> None:
         """Count joints whose command the controller itself has limited in this tick.
 
-        The run's summary and the diagnostics name them, as those that the last gate limits.
+        The run's summary and the diagnostics name them, as those that the last gate limits. An
+        effort that is sent at its limit is counted there, and not twice.
 
         Args:
             kind: kind of limit: 'effort', 'velocity', 'position'.
             joints: ids of the joints.
         """
         if self.limit_counts is not None:
-            self.limit_counts[kind][joints] += 1
+            self.limit_counts.add(kind, joints)
 
     def _check_link(self, link: Link) -> None:
         if link.body is not self.body:

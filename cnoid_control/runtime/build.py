@@ -189,6 +189,7 @@ def make_loop(
             make_fallback=fallback_maker(config, hardware.body, reports.os),
             trace=TickTrace(hardware.body, detailed_trace),
             active_control_only=given.active_control_only,
+            require_commands=given.require_commands,
             reports=reports,
             watches_subscribers=watches_subscribers,
             watches_clock=watches_clock,
@@ -213,6 +214,7 @@ def wire_loop(
     trace: TickTrace | None = None,
     recorder: TickRecorder | None = None,
     active_control_only: bool = True,
+    require_commands: bool = True,
     reports: LoopReports | None = None,
     watches_subscribers: bool = False,
     watches_clock: bool = False,
@@ -232,6 +234,7 @@ def wire_loop(
         trace: where each tick is noted for statistics and plots, if anywhere.
         recorder: where each tick is noted for a log file, if anywhere.
         active_control_only: whether the run ends when every controller returns False in a tick.
+        require_commands: whether a run in which no controller commands anything has failed.
         reports: whom the loop tells what it finds.
         watches_subscribers: whether somebody tells the watchdog who receives the commands.
         watches_clock: whether somebody tells the watchdog of the simulator's clock.
@@ -272,6 +275,7 @@ def wire_loop(
         trace=trace,
         recorder=recorder,
         active_control_only=active_control_only,
+        require_commands=require_commands,
         watches_subscribers=watches_subscribers,
         watches_clock=watches_clock,
     )

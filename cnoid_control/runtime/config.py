@@ -238,6 +238,11 @@ class RunParameters:
     active_control_only: bool = parameter(
         True, 'whether the run ends when every controller returns False in one tick'
     )
+    require_commands: bool = parameter(
+        True,
+        'whether a run has failed in which no controller commands anything: none enabled an '
+        'output, or none has a control()',
+    )
     duration: float = parameter(
         60.0,
         'time after which `cnoid_control run` ends a simulated run; 0 for never',

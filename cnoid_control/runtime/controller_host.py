@@ -43,6 +43,7 @@ class ControllerHost:
         controllers: those that are still in the run.
         errors: what went wrong so far, in order.
         warnings: what they were warned of, in order.
+        idle_reason: why they command nothing at all; empty where they do.
         is_abandoned: whether a controller has not returned and keeps a thread.
     """
 
@@ -63,6 +64,7 @@ class ControllerHost:
         self.strict = strict
         self.errors: list[CnoidControlError] = []
         self.warnings: list[str] = []
+        self.idle_reason = ''
         self._inputs: list[Callable[[], None]] = []
         self._outputs: list[Callable[[], None]] = []
         self._controls: list[tuple[str, Callable[[], Any]]] = []
@@ -115,15 +117,19 @@ class ControllerHost:
             if not standby:
                 managed.apply_initial_commands(self.body)
         self._warn_of_double_outputs()
-        for managed in self.controllers:
-            self._warn_of_no_control(managed)
+        idle = [text for text in map(_no_control, self.controllers) if text]
+        for text in idle:
+            self.warn(text)
+        self.idle_reason = '; '.join(idle) if len(idle) == len(self.controllers) else ''
         request = self.request()
-        if not (request.outputs or request.device_outputs or standby):
+        if not (request.outputs or request.device_outputs):
             names = ', '.join(repr(managed.name) for managed in self.controllers)
-            self.warn(
+            self.idle_reason = (
                 f'nothing commands the robot: {names} enabled no output (io.enable_io or '
                 'io.enable_output in initialize())'
             )
+            if not standby:
+                self.warn(self.idle_reason)
         return request
 
     def set_modes(self) -> None:
@@ -366,15 +372,6 @@ class ControllerHost:
         self.warnings.append(text)
         print(f'warning: {text}', file=self.os)
 
-    def _warn_of_no_control(self, managed: ManagedController) -> None:
-        kind = type(managed.controller)
-        if managed.children or kind.control is not SimpleController.control:
-            return
-        own = [name for name in vars(kind) if callable(getattr(kind, name))]
-        near = difflib.get_close_matches('control', own, 1)
-        hint = f'; is {near[0]}() meant to be control()?' if near else ''
-        self.warn(f'controller {managed.name!r}: {kind.__name__} has no control(){hint}')
-
     def _demand_controllers(self) -> None:
         if not self.controllers:
             raise NoControllerLeft(self.errors)
@@ -392,3 +389,14 @@ class ControllerHost:
                             f'{member.name!r}; the latter wins'
                         )
                     writer_of[name] = member.name
+
+
+def _no_control(managed: ManagedController) -> str:
+    """That a controller has no control() where it needs one; empty where all is well."""
+    kind = type(managed.controller)
+    if managed.children or kind.control is not SimpleController.control:
+        return ''
+    own = [name for name in vars(kind) if callable(getattr(kind, name))]
+    near = difflib.get_close_matches('control', own, 1)
+    hint = f'; is {near[0]}() meant to be control()?' if near else ''
+    return f'controller {managed.name!r}: {kind.__name__} has no control(){hint}'

@@ -122,6 +122,7 @@ class ControlLoop:
         recorder: where each tick is noted for a log file, if anywhere.
         on_fault: 'hold' where the safe state goes on, 'fail' where it ends the run.
         active_control_only: whether the run ends when every controller returns False in a tick.
+        require_commands: whether a run in which no controller commands anything has failed.
         observed: names of devices to measure though no controller reads them.
         monitor: watches that controllers return, while a thread takes the ticks.
         failure: why a controller was stopped; None for none since the last reset.
@@ -147,6 +148,7 @@ class ControlLoop:
         trace: TickTrace | None = None,
         recorder: TickRecorder | None = None,
         active_control_only: bool = True,
+        require_commands: bool = True,
         watches_subscribers: bool = False,
         watches_clock: bool = False,
     ) -> None:
@@ -164,6 +166,7 @@ class ControlLoop:
             trace: where each tick is noted for statistics and plots, if anywhere.
             recorder: where each tick is noted for a log file, if anywhere.
             active_control_only: whether the run ends when every controller returns False.
+            require_commands: whether a run in which no controller commands anything has failed.
             watches_subscribers: whether somebody tells the watchdog who receives the commands.
             watches_clock: whether somebody tells the watchdog of the simulator's clock.
         """
@@ -181,6 +184,7 @@ class ControlLoop:
         self.recorder = recorder
         self.on_fault = on_fault
         self.active_control_only = active_control_only
+        self.require_commands = require_commands
         self.observed: set[str] = set()
         self.monitor = HangMonitor()
         self.failure: CnoidControlError | None = None
@@ -196,6 +200,8 @@ class ControlLoop:
         # What was raised when that tick was finished.
         self._tick_error: BaseException | None = None
         self._is_open = False
+        # Whether some controller that had the robot commands anything at all.
+        self._is_commanded = False
         self._error: CnoidControlError | None = None
         self._began = 0.0
         self._wall_time = 0.0
@@ -231,7 +237,7 @@ class ControlLoop:
             self.recorder.open(request, [*self.host.ios(), *switch])
         self.hardware.open(request)
         self.limiter.restart()
-        self._count_limits_of(self.host)
+        self._begin_with(self.host)
         self.host.start()
         self.start_watchdog()
 
@@ -286,13 +292,14 @@ class ControlLoop:
         self.host = host
         host.set_modes()
         self.limiter.restart()
-        self._count_limits_of(host)
+        self._begin_with(host)
         self.failure = None
 
-    def _count_limits_of(self, host: ControllerHost) -> None:
-        """Have what controllers limit by themselves counted with all the rest."""
+    def _begin_with(self, host: ControllerHost) -> None:
+        """Count what these controllers limit by themselves, and note whether they command."""
         for io in host.ios():
             io.limit_counts = self.limiter.counts
+        self._is_commanded = self._is_commanded or not host.idle_reason
 
     def limited(self) -> dict[str, dict[str, int]]:
         """How often each limit acted, by kind and joint name, whoever has made the clamp."""
@@ -472,7 +479,7 @@ class ControlLoop:
         """Leave the robot to one host, where the swap has ended."""
         if transition.winner is not None:
             self.host = transition.winner
-            self._count_limits_of(self.host)
+            self._begin_with(self.host)
             self.transition = None
             self.watch_devices_of(self.host)
 
@@ -786,6 +793,8 @@ class ControlLoop:
             exit_ = 'finished'
         elif self._is_stopped:
             exit_, reason = 'failed', self.safe_state.reason
+        if exit_ != 'failed' and self.tick and self.require_commands and not self._is_commanded:
+            exit_, reason = 'failed', self.host.idle_reason
         return RunOutcome(
             exit_,
             reason,

@@ -50,12 +50,39 @@ class Typo(SimpleController):
     def contol(self):
         return True
 
+class Clipped(Base):
+    def control(self):
+        effort = 1e5 * (1.0 - self.body.q)
+        self.body.u[:] = np.clip(effort, self.body.u_lower, self.body.u_upper)
+        return True
+
+class TypoWithOutputs(SimpleController):
+    initialize = Base.initialize
+
+    def contol(self):
+        return True
+
 class Silent(SimpleController):
     def initialize(self, io):
         return True
 
     def control(self):
         return True
+"""
+
+
+STATES = """
+/**:
+  ros__parameters:
+    robot: {model: arm.urdf}
+    controller: state_machine
+    state_machine:
+      actuators: controller
+      start: reach
+      states:
+        reach:
+          controller: pd
+          options: {kp: 1.0e6, kd: 0.0, posture: [1, 1, 1, 1, 1, 1, 1], move_time: 0.0}
 """
 
 
@@ -105,6 +132,7 @@ def test_a_command_that_is_no_number_is_named_with_its_first_tick(capsys, mine: 
     ('name', 'messages'),
     [
         ('Typo', ('Typo has no control(); is contol() meant', 'nothing commands the robot')),
+        ('TypoWithOutputs', ('TypoWithOutputs has no control(); is contol() meant',)),
         ('Silent', ("nothing commands the robot: 'silent' enabled no output",)),
         ('Base', ()),
     ],
@@ -119,6 +147,25 @@ def test_a_controller_that_does_nothing_is_warned_of(
     for warning, message in zip(warnings, messages, strict=True):
         assert message in warning
         assert message in said
+    # Nothing has reached the robot: that is no success.
+    assert (summary['exit'] == 'failed') is bool(messages)
+    assert all(message in summary['reason'] for message in messages[-1:])
+
+
+def test_a_run_that_commands_nothing_may_be_meant(capsys, mine: Path) -> None:
+    """The configuration says so; the warning stays."""
+    words = ('--set', 'require_commands=false')
+    summary, _ = run(capsys, mine, 'Silent', *words)
+    assert summary['exit'] == 'completed'
+    assert summary['warnings']
+    status = main(['run', 'arm', '--controller', f'{mine}:Silent', '--duration', '0.01'])
+    assert status == 1
+
+
+def test_efforts_that_a_controller_of_ones_own_clips_are_counted(capsys, mine: Path) -> None:
+    """Though nobody but the controller knows of the clamp."""
+    summary, _ = run(capsys, mine, 'Clipped')
+    assert set(summary['limited']['effort'].values()) == {20}
 
 
 def test_efforts_that_a_controller_limits_by_itself_are_counted() -> None:
@@ -134,6 +181,20 @@ def test_efforts_that_a_controller_limits_by_itself_are_counted() -> None:
     for joint in body.joints:
         expected = int(np.count_nonzero(at_limit[:, joint.joint_id]))
         assert counted.get(joint.joint_name, 0) == pytest.approx(expected, abs=1)
+
+
+def test_efforts_that_a_state_of_a_state_machine_limits_are_counted(tmp_path: Path) -> None:
+    """As those of a controller that has the robot alone."""
+    config = tmp_path / 'states.yaml'
+    config.write_text(STATES)
+    simulation = Simulation(config)
+    summary = simulation.run(0.2)
+    body, efforts = simulation.robot, simulation.recorded.u
+    at_limit = (efforts >= body.u_upper) | (efforts <= body.u_lower)
+    names = [joint.joint_name for joint in body.joints]
+    counts = dict(zip(names, at_limit.sum(axis=0).tolist(), strict=True))
+    assert any(counts.values())
+    assert summary['limited']['effort'] == {name: n for name, n in counts.items() if n}
 
 
 def test_a_configuration_that_is_wrong_is_one_object_too(capsys) -> None:

@@ -65,6 +65,10 @@ class StageIO(ControllerIO):
                 device.copy_state_from(self.body.devices[index])
                 device.notify_state_change()
 
+    def count_limited(self, kind: str, joints: np.ndarray) -> None:
+        """Count what the controller has limited as the composition's."""
+        self.outer.count_limited(kind, joints)
+
     def renew(self) -> None:
         """Be as new: nothing enabled, the body in the state that the composition's is in.
 

@@ -294,7 +294,14 @@ class EffortGroup(CommandGroup):
             0, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
         )
         self._set_bounds(1, mine.dq_lower, mine.dq_upper)
-        self._set_bounds(2, mine.u_lower, mine.u_upper)
+        # One at its limit passes, but is counted.
+        self._can_saturate = mine.u_lower < mine.u_upper
+        lower, upper = np.nextafter(mine.u_lower, np.inf), np.nextafter(mine.u_upper, -np.inf)
+        self._set_bounds(
+            2,
+            np.where(self._can_saturate, lower, mine.u_lower),
+            np.where(self._can_saturate, upper, mine.u_upper),
+        )
         if len(body.joint_arrays['q']) == len(joints):
             # The body has the rows itself, in one piece.
             self._copies = []
@@ -308,6 +315,13 @@ class EffortGroup(CommandGroup):
             return False
         self._look(dt)
         return self._are_bounded()
+
+    def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
+        """As for all commands; efforts that somebody has clamped to their limits are counted."""
+        effort, limits = self._pick(self._array), self._limits
+        is_saturated = (effort == limits.u_lower) | (effort == limits.u_upper)
+        super().limit(dt, counts)
+        counts['effort'][self.joints] += is_saturated & self._can_saturate
 
     def restart(self) -> None:
         """Take no effort for the last command."""

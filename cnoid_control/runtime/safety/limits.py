@@ -19,6 +19,7 @@ from cnoid_control.body.channels import (
     JointChannel,
 )
 from cnoid_control.parameters import not_allowed, parameter
+from cnoid_control.plugin.limit_counts import LimitCounts
 from cnoid_control.runtime.safety.joint_limits import (
     Interval,
     JointLimitParameters,
@@ -141,7 +142,10 @@ class CommandLimiter:
             self.limits = find_joint_limits(body, free)
             self.limits.notes[:] = ['commands are not limited: limits.enabled is false']
         self.parameters = parameters
-        self.counts = {kind: np.zeros(body.num_joints, dtype=int) for kind in CLAMP_KINDS}
+        mine = self.limits
+        self.counts = LimitCounts(
+            CLAMP_KINDS, (mine.u_lower >= body.u_lower) & (mine.u_upper <= body.u_upper)
+        )
         self.bad_commands = 0
         self.bad_command: ImplausibleCommand | None = None
         self.bad_commands_in_a_row = 0

@@ -10,6 +10,7 @@ from cnoid_control.body import Body, JointType, StateFlag
 from cnoid_control.body.description import BodyDescription, LinkDescription
 from cnoid_control.body.formats.urdf import parse_urdf
 from cnoid_control.parameters import ParameterError, parse_parameters
+from cnoid_control.runtime.safety.joint_limits import JointLimitParameters
 from cnoid_control.runtime.safety.limits import CommandLimiter, LimitsParameters
 
 DT = 0.002
@@ -206,10 +207,35 @@ def test_nothing_is_touched_within_limits() -> None:
     joints = [Joint(-1.0, 1.0, 2.0, effort=10.0) for _ in range(3)]
     body = make_body(joints, StateFlag.JOINT_EFFORT)
     limiter = CommandLimiter(body, LimitsParameters(), DT)
-    body.u[:] = [10.0, -10.0, 0.1]
+    body.u[:] = [9.99, -9.99, 0.1]
     assert limiter.apply(DT)
-    assert body.u.tolist() == [10.0, -10.0, 0.1]
+    assert body.u.tolist() == [9.99, -9.99, 0.1]
     assert limiter.report() == {}
+
+
+def test_efforts_at_their_limits_pass_and_are_counted_once() -> None:
+    """Whoever has clamped them; a controller that counts its clamp itself changes nothing."""
+    joints = [Joint(-1.0, 1.0, 2.0, effort=10.0) for _ in range(4)]
+    body = make_body(joints, StateFlag.JOINT_EFFORT)
+    given = {'j3': JointLimitParameters(max_effort=0.0)}
+    limiter = CommandLimiter(body, LimitsParameters(joints=given), DT)
+    body.u[:] = [10.0, -10.0, 0.1, 0.0]
+    limiter.counts.add('effort', np.array([0]))
+    limiter.counts.add('integral', np.array([2]))
+    assert limiter.apply(DT)
+    assert body.u.tolist() == [10.0, -10.0, 0.1, 0.0]
+    assert limiter.report() == {'effort': {'j0': 1, 'j1': 1}, 'integral': {'j2': 1}}
+
+
+def test_a_controllers_own_clamp_is_counted_where_the_gate_has_wider_limits() -> None:
+    """Nobody else could know of it then."""
+    joints = [Joint(-1.0, 1.0, 2.0, effort=10.0) for _ in range(2)]
+    body = make_body(joints, StateFlag.JOINT_EFFORT)
+    limiter = CommandLimiter(body, LimitsParameters(enabled=False), DT)
+    body.u[:] = [10.0, 0.0]
+    limiter.counts.add('effort', np.array([0]))
+    assert limiter.apply(DT)
+    assert limiter.report() == {'effort': {'j0': 1}}
 
 
 @pytest.mark.parametrize('mode', list(ARRAY))
