@@ -72,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     """Print controllers, configurations and hardware, or the graph of a configuration."""
     if args.graph:
         return _show_graph(args.graph, args.draw)
+    if args.draw:
+        raise CnoidControlError('--draw draws a graph: name a configuration with --graph')
     if args.name:
         return _show_options(args.name, args.json)
     sections = {
@@ -170,12 +172,17 @@ def _example(name: str, key: str, rows: list[ParameterRow]) -> str:
 
 
 def _show_graph(name: str, picture: str | None) -> int:
-    from cnoid_control.controllers.composition.graph import draw_graph, graph_text
+    from cnoid_control.cli.output_file import check_output
+    from cnoid_control.controllers.composition.graph import graph_text
+    from cnoid_control.controllers.composition.graph_drawing import draw_graph
     from cnoid_control.controllers.composition.made_controller import MadeController
     from cnoid_control.controllers.composition.stage import make_stage
     from cnoid_control.runtime.config import ROS_KEYS, load_config
+    from cnoid_control.viewer.plot_page import plot_suffixes
 
     config = load_config(name, ignore=ROS_KEYS)
+    if picture:
+        check_output('--draw', picture, plot_suffixes(), [name])
     controller = config.controller_name
     options = config.options.get(controller, {})
     if isinstance(options, str):

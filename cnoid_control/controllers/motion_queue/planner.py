@@ -10,7 +10,7 @@ import numpy as np
 import ruckig
 
 from cnoid_control.controllers.motion_queue.exceptions import MotionRefused, goal_unreachable
-from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
+from cnoid_control.controllers.motion_queue.limits import SLACK, MotionLimits, MotionState
 from cnoid_control.controllers.motion_queue.profiles import (
     LineProfile,
     RampProfile,
@@ -19,6 +19,8 @@ from cnoid_control.controllers.motion_queue.profiles import (
 
 # Positions that differ by less count as equal; also the slack of the limit check.
 TOLERANCE = 1e-9
+
+_SOLVED = (ruckig.Result.Working, ruckig.Result.Finished)
 
 
 def plan_ramp(
@@ -41,23 +43,26 @@ def plan_ramp(
         MotionRefused: a joint has to move whose velocity or acceleration bound is zero,
             or there is no such motion.
     """
-    request = _request(start, limits, np.abs(goal - start.position) + np.abs(goal_velocity))
+    if not limits.can_all_move:
+        _check_moving(start, limits, np.abs(goal - start.position) + np.abs(goal_velocity))
+    planner = _planner(limits.size, threading.get_ident())
+    request = planner.fill(planner.ramp, start, limits)
     request.target_position = goal.tolist()
-    request.target_velocity = goal_velocity.tolist()
-    if minimum_duration > 0.0:
-        request.minimum_duration = minimum_duration
-    trajectory = _solve(request, limits)
-    if not limits.has_range:
-        return RampProfile(trajectory)
-    outside = _outside(trajectory, start, limits)
-    if outside.any():
-        trajectory = _unsynchronised(request, limits, outside, goal_velocity)
+    arrives_at_rest = not np.count_nonzero(goal_velocity)
+    request.target_velocity = planner.zeros if arrives_at_rest else goal_velocity.tolist()
+    request.minimum_duration = minimum_duration if minimum_duration > 0.0 else None
+    trajectory = planner.solve(request, limits)
+    if limits.has_range and not _is_inside(trajectory, limits):
         outside = _outside(trajectory, start, limits)
-    if outside.any():
-        raise goal_unreachable(
-            [limits.names[i] for i in np.flatnonzero(outside)], 'it would pass a position limit'
-        )
-    return RampProfile(trajectory)
+        if outside.any():
+            trajectory = _unsynchronised(planner, request, limits, outside, goal_velocity)
+            outside = _outside(trajectory, start, limits)
+        if outside.any():
+            raise goal_unreachable(
+                [limits.names[i] for i in np.flatnonzero(outside)],
+                'it would pass a position limit',
+            )
+    return RampProfile(trajectory, ends_at_rest=arrives_at_rest)
 
 
 def plan_velocity(start: MotionState, velocity: np.ndarray, limits: MotionLimits) -> RampProfile:
@@ -68,16 +73,18 @@ def plan_velocity(start: MotionState, velocity: np.ndarray, limits: MotionLimits
     Raises:
         MotionRefused: a joint has to move whose velocity or acceleration bound is zero.
     """
-    request = _request(start, limits, np.abs(velocity))
-    request.control_interface = ruckig.ControlInterface.Velocity
+    if not limits.can_all_move:
+        _check_moving(start, limits, np.abs(velocity))
+    planner = _planner(limits.size, threading.get_ident())
+    request = planner.fill(planner.change, start, limits)
     request.target_velocity = velocity.tolist()
-    trajectory = _solve(request, limits)
+    trajectory = planner.solve(request, limits)
     if limits.has_range:
         lowest, highest = _extremes(trajectory)
         if (lowest < limits.lower).any() or (highest > limits.upper).any():
             request.synchronization = ruckig.Synchronization.No
-            trajectory = _solve(request, limits)
-    return RampProfile(trajectory)
+            trajectory = planner.solve(request, limits)
+    return RampProfile(trajectory, ends_at_rest=not np.count_nonzero(velocity))
 
 
 def plan_line(start: MotionState, goal: np.ndarray, limits: MotionLimits) -> list[SegmentProfile]:
@@ -95,7 +102,7 @@ def plan_line(start: MotionState, goal: np.ndarray, limits: MotionLimits) -> lis
     length = float(line @ line)
     along = _along(start, line, length)
     if along is None:
-        stop = plan_velocity(start, np.zeros(limits.size), limits)
+        stop = plan_velocity(start, limits.rest, limits)
         pieces.append(stop)
         rest = stop.at(stop.duration).position
         line = goal - rest
@@ -107,13 +114,14 @@ def plan_line(start: MotionState, goal: np.ndarray, limits: MotionLimits) -> lis
     for i in np.flatnonzero(moving & ~limits.can_move):
         _refuse_to_move(limits, int(i), float(line[i]))
     share = np.abs(line[moving])
+    planner = _planner(1, threading.get_ident())
     request = ruckig.InputParameter(1)
     request.current_position, request.target_position = [0.0], [1.0]
     request.current_velocity, request.current_acceleration = [along[0]], [along[1]]
     request.max_velocity = [float(np.min(limits.velocity[moving] / share))]
     request.max_acceleration = [float(np.min(limits.acceleration[moving] / share))]
     request.max_jerk = [float(np.min(limits.jerk[moving] / share))]
-    pieces.append(LineProfile(start.position, line, _solve(request, limits)))
+    pieces.append(LineProfile(start.position, line, planner.solve(request, limits)))
     return pieces
 
 
@@ -131,31 +139,79 @@ def _along(start: MotionState, line: np.ndarray, length: float) -> tuple[float, 
     return rates[0], rates[1]
 
 
-def _request(start: MotionState, limits: MotionLimits, change: np.ndarray) -> Any:
-    """Fill in the state and the bounds.
+class _Planner:
+    """Ruckig for a number of joints, with what would take longer to make than to plan with.
 
-    A joint that stays where it is needs no bounds; those of ruckig must be positive all the same.
+    Attributes:
+        ramp: motions to positions are asked for with this.
+        change: changes of velocity are asked for with this.
+        zeros: a zero for each joint.
     """
-    if not limits.can_move.all():
-        moving = (change > TOLERANCE) | (np.abs(start.velocity) > TOLERANCE)
-        for i in np.flatnonzero(moving & ~limits.can_move):
-            _refuse_to_move(limits, int(i), float(change[i]))
-    request = ruckig.InputParameter(limits.size)
-    # Lists: ruckig takes them over thirty times faster than arrays.
-    request.current_position = start.position.tolist()
-    request.current_velocity = _without_dust(start.velocity)
-    # Phase: joints stay on a straight line where the states allow it, at no cost in time.
-    request.synchronization = ruckig.Synchronization.Phase
-    request.max_velocity, request.max_acceleration, jerk = limits.positive
-    if limits.is_jerk_limited:
-        request.max_jerk = jerk
-        request.current_acceleration = _without_dust(start.acceleration)
-    return request
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._ruckig = ruckig.Ruckig(size)
+        self.zeros = [0.0] * size
+        self.ramp = ruckig.InputParameter(size)
+        self.change = ruckig.InputParameter(size)
+        self.change.control_interface = ruckig.ControlInterface.Velocity
+        self._limits: MotionLimits | None = None
+
+    def fill(self, request: Any, start: MotionState, limits: MotionLimits) -> Any:
+        """Request from a state and within bounds, with nothing left of the one before it."""
+        if limits is not self._limits:
+            self._take(limits)
+        # Lists: ruckig takes them over thirty times faster than arrays.
+        request.current_position = start.position.tolist()
+        request.current_velocity = _without_dust(start.velocity)
+        if limits.is_jerk_limited:
+            request.current_acceleration = _without_dust(start.acceleration)
+        # Phase: joints stay on a straight line where the states allow it, at no cost in time.
+        request.synchronization = ruckig.Synchronization.Phase
+        request.per_dof_synchronization = None
+        return request
+
+    def _take(self, limits: MotionLimits) -> None:
+        """Have both requests keep other bounds; those of ruckig are positive always."""
+        for request in (self.ramp, self.change):
+            request.max_velocity, request.max_acceleration, request.max_jerk = limits.positive
+            # What does not count where the acceleration may step.
+            request.current_acceleration = self.zeros
+        self._limits = limits
+
+    def solve(self, request: Any, limits: MotionLimits) -> Any:
+        """Trajectory for a request.
+
+        Raises:
+            MotionRefused: there is none.
+        """
+        trajectory = ruckig.Trajectory(self._size)
+        try:
+            result = self._ruckig.calculate(request, trajectory)
+        except ruckig.RuckigError as error:
+            raise goal_unreachable(limits.names, str(error).strip()) from error
+        if result not in _SOLVED:
+            raise goal_unreachable(limits.names, f'ruckig found none ({result})')
+        return trajectory
+
+
+@lru_cache(maxsize=16)
+def _planner(size: int, thread: int) -> _Planner:
+    """Planner for so many joints, one per thread: they have a state of their own."""
+    return _Planner(size)
+
+
+def _check_moving(start: MotionState, limits: MotionLimits, change: np.ndarray) -> None:
+    """Refuse to move a joint that has a bound of zero; one that stays needs no bounds."""
+    moving = (change > TOLERANCE) | (np.abs(start.velocity) > TOLERANCE)
+    for i in np.flatnonzero(moving & ~limits.can_move):
+        _refuse_to_move(limits, int(i), float(change[i]))
 
 
 def _without_dust(vector: np.ndarray) -> list[float]:
     """Elements without the rounding errors that a finished ramp leaves instead of zeros."""
-    return [0.0 if -TOLERANCE < element < TOLERANCE else element for element in vector.tolist()]
+    low, high = -TOLERANCE, TOLERANCE
+    return [0.0 if low < element < high else element for element in vector.tolist()]
 
 
 def _refuse_to_move(limits: MotionLimits, joint: int, change: float) -> None:
@@ -166,47 +222,42 @@ def _refuse_to_move(limits: MotionLimits, joint: int, change: float) -> None:
             )
 
 
-@lru_cache(maxsize=16)
-def _planner(size: int, thread: int) -> Any:
-    """Planner for so many joints, one a thread: making one takes longer than planning."""
-    return ruckig.Ruckig(size)
-
-
-def _solve(request: Any, limits: MotionLimits) -> Any:
-    size = request.degrees_of_freedom
-    trajectory = ruckig.Trajectory(size)
-    try:
-        result = _planner(size, threading.get_ident()).calculate(request, trajectory)
-    except ruckig.RuckigError as error:
-        raise goal_unreachable(limits.names, str(error).strip()) from error
-    if result not in (ruckig.Result.Working, ruckig.Result.Finished):
-        raise goal_unreachable(limits.names, f'ruckig found none ({result})')
-    return trajectory
-
-
 def _extremes(trajectory: Any) -> tuple[np.ndarray, np.ndarray]:
     """Lowest and highest position of each joint on the way."""
     extrema = trajectory.position_extrema
     return np.array([bound.min for bound in extrema]), np.array([bound.max for bound in extrema])
 
 
+def _is_inside(trajectory: Any, limits: MotionLimits) -> bool:
+    """Whether no joint passes a position limit."""
+    lowest, highest = limits.range_with_slack
+    # In a loop, as conversions to arrays take longer.
+    for bound, lower, upper in zip(trajectory.position_extrema, lowest, highest, strict=True):
+        if bound.min < lower or bound.max > upper:
+            return False
+    return True
+
+
 def _outside(trajectory: Any, start: MotionState, limits: MotionLimits) -> np.ndarray:
     """Joints that pass a position limit although they could stay inside."""
     lowest, highest = _extremes(trajectory)
-    slack = 1e-7
-    outside = (lowest < limits.lower - slack) | (highest > limits.upper + slack)
+    outside = (lowest < limits.lower - SLACK) | (highest > limits.upper + SLACK)
     if not outside.any():
         return outside
     # What braking at once cannot avoid any more is no fault of the goal.
-    stop = plan_velocity(start, np.zeros(limits.size), limits)
+    stop = plan_velocity(start, limits.rest, limits)
     down, up = _extremes(stop.trajectory)
-    reach_down = np.minimum(limits.lower, down) - slack
-    reach_up = np.maximum(limits.upper, up) + slack
+    reach_down = np.minimum(limits.lower, down) - SLACK
+    reach_up = np.maximum(limits.upper, up) + SLACK
     return (lowest < reach_down) | (highest > reach_up)
 
 
 def _unsynchronised(
-    request: Any, limits: MotionLimits, outside: np.ndarray, goal_velocity: np.ndarray
+    planner: _Planner,
+    request: Any,
+    limits: MotionLimits,
+    outside: np.ndarray,
+    goal_velocity: np.ndarray,
 ) -> Any:
     """Motion in which joints that waiting for the others leads outside arrive earlier."""
     if np.abs(goal_velocity[outside]).max() > 0.0:
@@ -217,4 +268,4 @@ def _unsynchronised(
         ruckig.Synchronization.No if left_out else ruckig.Synchronization.Time
         for left_out in outside
     ]
-    return _solve(request, limits)
+    return planner.solve(request, limits)

@@ -14,9 +14,11 @@ class SegmentProfile(Protocol):
 
     Attributes:
         duration: [s].
+        ends_at_rest: whether it was planned to end without velocity and acceleration.
     """
 
     duration: float
+    ends_at_rest: bool
 
     def at(self, time: float) -> MotionState:
         """State at a time from the start of the piece [s], in [0, duration]."""
@@ -25,19 +27,21 @@ class SegmentProfile(Protocol):
 class RampProfile:
     """Motion of each joint along its own ramp, as ruckig found it."""
 
-    def __init__(self, trajectory: Any) -> None:
+    def __init__(self, trajectory: Any, *, ends_at_rest: bool) -> None:
         """Take over a ruckig trajectory."""
         self.trajectory = trajectory
         self.duration = float(trajectory.duration)
+        self.ends_at_rest = ends_at_rest
 
     def at(self, time: float) -> MotionState:
         """State at a time from the start of the piece [s]."""
-        position, velocity, acceleration = self.trajectory.at_time(min(time, self.duration))
-        return MotionState(np.array(position), np.array(velocity), np.array(acceleration))
+        return MotionState.of_lists(*self.trajectory.at_time(min(time, self.duration)))
 
 
 class LineProfile:
     """Straight line in joint space, start + direction * s, where s(t) is a ruckig ramp."""
+
+    ends_at_rest = True
 
     def __init__(self, start: np.ndarray, direction: np.ndarray, trajectory: Any) -> None:
         """Run along `direction` from `start` as the one-joint trajectory says."""
@@ -55,6 +59,8 @@ class LineProfile:
 
 class CubicProfile:
     """Cubic polynomial of each joint; a straight run at constant velocity is one as well."""
+
+    ends_at_rest = False
 
     def __init__(self, coefficients: np.ndarray, duration: float) -> None:
         """Take the coefficients of 1, t, t^2 and t^3, shape (4, n)."""

@@ -26,7 +26,7 @@ from cnoid_control.controllers.motion_queue.requests import (
 INSTANT = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass
 class QueuePlanner:
     """Plans under given conditions.
 
@@ -48,17 +48,15 @@ class QueuePlanner:
         """
         stretches: list[Segment] = []
         for request in requests:
+            if stretches:
+                start = stretches[-1].end
             pieces = request.plan(start, self.limits, self.feed_rate)
             if not pieces:
                 continue
             stretch = Segment(request, pieces)
-            asked = request.duration / self.feed_rate
-            if request.duration > 0.0 and stretch.duration > asked * (1.0 + 1e-6) + INSTANT:
-                self.report(
-                    f'motion takes {stretch.duration:.4g} s instead of {asked:.4g} s: limits'
-                )
+            if request.duration > 0.0:
+                self._report_late(stretch, request.duration / self.feed_rate)
             stretches.append(stretch)
-            start = stretch.end
         if stretches:
             stretches += self._ending(stretches[-1])
         elif self._moves(start):
@@ -67,17 +65,23 @@ class QueuePlanner:
 
     def stop(self, start: MotionState) -> Segment:
         """The way to rest that takes the least time."""
-        return Segment(None, [plan_velocity(start, np.zeros(self.limits.size), self.limits)])
+        return Segment(None, [plan_velocity(start, self.limits.rest, self.limits)])
+
+    def _report_late(self, stretch: Segment, asked: float) -> None:
+        if stretch.duration > asked * (1.0 + 1e-6) + INSTANT:
+            self.report(f'motion takes {stretch.duration:.4g} s instead of {asked:.4g} s: limits')
 
     def _ending(self, last: Segment) -> list[Segment]:
         assert last.request is not None  # mypy.
+        if last.request.ending is Ending.HOLD or last.pieces[-1].ends_at_rest:
+            return []
         end = last.end
-        if last.request.ending is Ending.HOLD or not self._moves(end):
+        if not self._moves(end):
             return []
         if last.request.ending is Ending.STOP:
             return [self.stop(end)]
-        rest = np.zeros(self.limits.size)
-        return [Segment(None, [plan_ramp(end, end.position, rest, self.limits)])]
+        back = plan_ramp(end, end.position, self.limits.rest, self.limits)
+        return [Segment(None, [back])]
 
     def _moves(self, state: MotionState) -> bool:
         """Whether a state is more than rounding away from rest."""
@@ -340,7 +344,7 @@ class MotionQueue:
 
     @property
     def _make(self) -> RequestMaker:
-        return RequestMaker(self._check, self.goal, self.smooth, self._report)
+        return RequestMaker(self._check, lambda: self.goal, self.smooth, self._report)
 
     @property
     def _planner(self) -> QueuePlanner:
@@ -389,4 +393,5 @@ class MotionQueue:
     def _replace(self, stretches: Sequence[Segment], elapsed: float = 0.0) -> None:
         self._stretches = deque(stretches)
         self._elapsed = elapsed
-        self._held = MotionState.at_rest(self._now.position)
+        if not self._stretches:
+            self._held = MotionState.at_rest(self._now.position)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cnoid_control.controllers.motion_queue.exceptions import goal_unreachable
 from cnoid_control.controllers.motion_queue.goals import GoalCheck
-from cnoid_control.controllers.motion_queue.limits import MotionLimits, MotionState
+from cnoid_control.controllers.motion_queue.limits import SLACK, MotionLimits, MotionState
 from cnoid_control.controllers.motion_queue.planner import plan_line, plan_ramp, plan_velocity
 from cnoid_control.controllers.motion_queue.profiles import CubicProfile, SegmentProfile
 
@@ -62,6 +62,12 @@ class _ToGoal:
     duration: float = 0.0
     ending = Ending.RETURN
 
+    def _ramp(self, start: MotionState, limits: MotionLimits, feed: float) -> SegmentProfile:
+        if feed == 1.0:
+            return plan_ramp(start, self.goal, self.goal_velocity, limits, self.duration)
+        velocity, bounds = self.goal_velocity * feed, limits.at_feed_rate(feed)
+        return plan_ramp(start, self.goal, velocity, bounds, self.duration / feed)
+
     def with_joints_at(self, joints: np.ndarray, position: np.ndarray) -> Request:
         """Same motion, but for joints (by index) that stay at the given positions."""
         goal, velocity = self.goal.copy(), self.goal_velocity.copy()
@@ -81,9 +87,7 @@ class Milestone(_ToGoal):
         self, start: MotionState, limits: MotionLimits, feed: float
     ) -> Sequence[SegmentProfile]:
         """Ramps of all joints."""
-        wait = self.duration / feed
-        bounds = limits.at_feed_rate(feed)
-        return [plan_ramp(start, self.goal, self.goal_velocity * feed, bounds, wait)]
+        return [self._ramp(start, limits, feed)]
 
 
 class LinearMilestone(_ToGoal):
@@ -135,7 +139,7 @@ class Cubic(_ToGoal):
             piece = CubicProfile.hermite(start, self.goal, goal_velocity, duration)
             lowest, highest, speed, sharpness = piece.extremes()
             if (speed <= top_speed).all() and (sharpness <= acceleration + 1e-9).all():
-                outside = (lowest < limits.lower - 1e-7) | (highest > limits.upper + 1e-7)
+                outside = (lowest < limits.lower - SLACK) | (highest > limits.upper + SLACK)
                 if not outside.any():
                     return piece
                 break
@@ -154,8 +158,7 @@ class SmoothCubic(Cubic):
     ) -> Sequence[SegmentProfile]:
         """One cubic, or ramps that take as long."""
         if limits.is_jerk_limited:
-            bounds, wait = limits.at_feed_rate(feed), self.duration / feed
-            return [plan_ramp(start, self.goal, self.goal_velocity * feed, bounds, wait)]
+            return [self._ramp(start, limits, feed)]
         return [self._within(start, limits, feed, limits.acceleration)]
 
 
@@ -227,7 +230,7 @@ class Segment:
 
     def __post_init__(self) -> None:
         """Sum the times up."""
-        self.duration = sum(piece.duration for piece in self.pieces)
+        self.duration = sum([piece.duration for piece in self.pieces])
 
     def at(self, time: float) -> MotionState:
         """Commanded state at a time after its begin [s]."""
@@ -247,19 +250,19 @@ Vector = Sequence[float] | np.ndarray
 Joints = Sequence[str] | Sequence[int] | None
 
 
-@dataclass(frozen=True)
+@dataclass
 class RequestMaker:
     """Makes requests of the arguments of a queue's methods; what is wrong with them is raised.
 
     Attributes:
         check: checks the values.
-        others: positions of joints that a goal does not name [rad] or [m], shape (n,).
+        others: finds the positions of joints that a goal does not name [rad] or [m], shape (n,).
         smooth: whether linear, cubic and velocity motions keep the acceleration and jerk bounds.
         report: called with a line for everything that ends early.
     """
 
     check: GoalCheck
-    others: np.ndarray
+    others: Callable[[], np.ndarray]
     smooth: bool
     report: Callable[[str], None]
 
@@ -287,8 +290,7 @@ class RequestMaker:
         self, dq: Vector, dt: float, joints: Joints, start: MotionState
     ) -> Request | None:
         """With a velocity from a state on, as long as the limits allow; None for no time."""
-        filled = self._fill(dq, np.zeros(self.check.limits.size), joints)
-        velocity = self.check.velocity('velocity', filled)
+        velocity = self.check.velocity('velocity', self._fill(dq, self._rest, joints))
         dt = self.check.duration('velocity motion', dt, zero=True)
         allowed = self.check.time_to_limits(start, velocity, self.smooth)
         if allowed < dt:
@@ -306,12 +308,18 @@ class RequestMaker:
     def _goal(
         self, name: str, q: Vector, dq: Vector | None, joints: Joints
     ) -> tuple[np.ndarray, np.ndarray]:
-        zeros = np.zeros(self.check.limits.size)
         goal = self.check.position(name, self._fill(q, self.others, joints))
-        velocity = zeros if dq is None else self._fill(dq, zeros, joints)
+        if dq is None:
+            return goal, self.check.limits.rest
+        velocity = self._fill(dq, self._rest, joints)
         return goal, self.check.goal_velocity(f'velocity at the {name}', velocity, goal)
 
-    def _fill(self, values: Vector, others: np.ndarray, joints: Joints) -> np.ndarray:
+    def _rest(self) -> np.ndarray:
+        return self.check.limits.rest
+
+    def _fill(
+        self, values: Vector, others: Callable[[], np.ndarray], joints: Joints
+    ) -> np.ndarray:
         if joints is None:
             return np.asarray(values, dtype=float)
-        return self.check.spread(values, others, joints)
+        return self.check.spread(values, others(), joints)

@@ -18,7 +18,8 @@ from cnoid_control.controllers.composition import (
     TransitionStateMachineController,
 )
 from cnoid_control.controllers.composition.conditions import After, MessageArrived
-from cnoid_control.controllers.composition.graph import draw_graph, graph_text
+from cnoid_control.controllers.composition.graph import graph_text
+from cnoid_control.controllers.composition.graph_drawing import draw_graph
 from cnoid_control.controllers.composition.multi import (
     ConfiguredMultiController,
     MultiParameters,
