@@ -2,9 +2,10 @@
 
 PYTHON ?= python3
 # The first interpreter that is new enough; empty where there is none.
-NEW_ENOUGH := $(shell for p in $(PYTHON) python3.13 python3.12 python3.11 python3.10; do \
-	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$p && break; done)
-VENV_PYTHON := $(CURDIR)/.venv/bin/python
+NEW_ENOUGH := $(shell for p in '$(PYTHON)' python3.14 python3.13 python3.12 python3.11 python3.10; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$p" && break; done)
+# Relative to the checkout, whose path may have blanks.
+VENV_PYTHON := .venv/bin/python
 
 # Nothing is written to the home folder.
 HOME ?= $(CURDIR)/.venv
@@ -41,7 +42,7 @@ setup:
 	@if [ -z '$(NEW_ENOUGH)' ]; then \
 		echo 'setup: Python 3.10 or newer is needed; name one: make PYTHON=/path/to/python3'; \
 		exit 1; fi
-	@$(NEW_ENOUGH) tools/setup_env.py
+	@'$(NEW_ENOUGH)' tools/setup_env.py
 
 demo: setup
 	@$(VENV_PYTHON) -m cnoid_control.demo

@@ -1,8 +1,7 @@
 """From training to the robot: a pendulum learns to swing up, and does it as a policy.
 
-CMA-ES finds a small network in a gymnasium environment; exported to ONNX, it is `controller:
-policy`. It needs the extras gym, policy and tune, and onnx. The argument is the number of
-generations.
+CMA-ES finds a small network in a gymnasium environment; in ONNX it is `controller: policy`. It
+needs the extras gym, policy and tune, and onnx. The argument is the number of generations.
 """
 
 import sys

@@ -1,12 +1,16 @@
 """The package as pip sees it, and the facts that more than one of its files states."""
 
 import configparser
+import os
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from distributions import project_files
 
 import cnoid_control
 from cnoid_control.share import FOLDERS
@@ -62,6 +66,16 @@ def test_one_version_everywhere(wheel):
     assert Path(wheel.filename).name.split('-')[1] == declared
 
 
+def test_the_linter_looks_at_every_file():
+    """Also at rooms that have the name of a folder that is left out in the checkout."""
+    pytest.importorskip('ruff')
+    command = [sys.executable, '-m', 'ruff', 'check', '--show-files', '.']
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    seen = {Path(line) for line in done.stdout.splitlines()}
+    files = {ROOT / name for name in project_files() if name.endswith(('.py', '.ipynb'))}
+    assert files - seen == set()
+
+
 def test_no_two_test_files_have_the_same_name():
     """Test runners that import by name alone, as launch_testing's, collect all of them."""
     names = [path.name for path in (ROOT / 'test').rglob('test_*.py')]
@@ -100,6 +114,58 @@ def test_setup_and_package_xml_name_the_same_requirements(wheel):
     assert set(ROSDEP.values()) <= set(declared)
     (mujoco,) = (line for line in needed if line.startswith('mujoco'))
     assert f'>={declared["python3-mujoco-pip"].get("version_gte")}' in mujoco
+
+
+def test_package_xml_is_valid_for_the_tools_of_ros():
+    """As catkin_pkg reads it for colcon, rosdep and bloom, without a warning."""
+    package = pytest.importorskip('catkin_pkg.package').parse_package(str(ROOT / 'package.xml'))
+    warnings: list[str] = []
+    package.validate(warnings=warnings)
+    assert not warnings
+
+
+def test_bloom_gets_no_requirement_that_pip_installs():
+    """Debian packages cannot depend on one; rosdep installs all of them."""
+    package = pytest.importorskip('catkin_pkg.package').parse_package(str(ROOT / 'package.xml'))
+    needed = [*package.exec_depends, *package.test_depends]
+    package.evaluate_conditions(
+        {'ROS_VERSION': '2', 'ROS_DISTRO': 'jazzy', 'ROS_PYTHON_VERSION': '3'}
+    )
+    left_out = {item.name for item in needed if not item.evaluated_condition}
+    assert left_out == {item.name for item in needed if 'pip' in item.name} | {'mcap-ros2-support'}
+    package.evaluate_conditions(os.environ)
+    assert all(item.evaluated_condition for item in needed)
+
+
+def test_the_changelog_can_be_released():
+    """Under a version, the tools of ROS find every entry in it, and it has an entry for now."""
+    changelog = pytest.importorskip('catkin_pkg.changelog')
+    text = (ROOT / 'CHANGELOG.rst').read_text(encoding='utf-8')
+    title, line = 'Forthcoming', '-' * len('Forthcoming')
+    assert text.count(f'\n{title}\n{line}\n') == 1
+    dated = '999.0.0 (2030-01-01)'
+    read = changelog.Changelog('cnoid_control')
+    released = text.replace(f'{title}\n{line}', f'{dated}\n{"-" * len(dated)}')
+    changelog.populate_changelog_from_rst(read, released)
+    versions = [version for version, _, _ in read.foreach_version()]
+    assert versions[0] == '999.0.0'
+    found = sum(
+        len(content.bullets)
+        for version in versions
+        for content in read.get_content_of_version(version)
+        if isinstance(content, changelog.BulletList)
+    )
+    assert found == len(re.findall(r'^[*-] ', text, re.MULTILINE))
+
+
+def test_the_pythons_that_are_supported_are_those_that_are_tried():
+    """One list, in what pip shows, in the CI workflow and in the guide."""
+    text = (ROOT / '.github' / 'workflows' / 'ci.yml').read_text(encoding='utf-8')
+    tried = set(re.findall(r"python: '(3\.\d+)'}", text))
+    declared = re.findall(r'Python :: (3\.\d+)', (ROOT / 'setup.py').read_text(encoding='utf-8'))
+    assert tried == set(declared)
+    guide = (ROOT / 'CONTRIBUTING.md').read_text(encoding='utf-8')
+    assert f'Python {declared[0]} to {declared[-1]}' in guide
 
 
 # Installed where the simulator is that they belong to; without them it says so.

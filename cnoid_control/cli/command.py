@@ -3,11 +3,41 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+
+from cnoid_control.exceptions import CnoidControlError
 
 # What shells show for a program that SIGINT has ended.
 INTERRUPTED = 130
+
+# Modules that are missing where only packages of ROS were installed, and what brings them.
+FROM_PIP = {
+    'lz4': 'lz4',
+    'mcap': 'mcap-ros2-support',
+    'mcap_ros2': 'mcap-ros2-support',
+    'mujoco': 'mujoco',
+    'zstandard': 'zstandard',
+}
+
+
+@contextlib.contextmanager
+def missing_modules_named() -> Iterator[None]:
+    """Have a library that is not installed named with what installs it.
+
+    Raises:
+        CnoidControlError: a library of FROM_PIP is missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = FROM_PIP.get((error.name or '').partition('.')[0])
+        if package is None:
+            raise
+        raise CnoidControlError(
+            f'this needs {error.name}, which is not installed: pip install {package}'
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from cnoid_control.cli.bench_command import BENCH
 from cnoid_control.cli.check_command import CHECK
-from cnoid_control.cli.command import INTERRUPTED
+from cnoid_control.cli.command import INTERRUPTED, missing_modules_named
 from cnoid_control.cli.convert_command import CONVERT
 from cnoid_control.cli.evaluate_command import EVALUATE
 from cnoid_control.cli.faults_command import FAULTS
@@ -89,7 +89,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return node_main(words)
     args = make_parser().parse_args(words)
     try:
-        status = args.run(args)
+        with missing_modules_named():
+            status = args.run(args)
         sys.stdout.flush()
         return status
     except CnoidControlError as error:

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cnoid_control.cli.command import Command
+from cnoid_control.cli.command import Command, missing_modules_named
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import hardware_kind, hardware_names, observable_devices
 from cnoid_control.runtime.config import RunConfig, parse_value
@@ -227,7 +227,8 @@ def run(args: argparse.Namespace) -> int:
     out = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            return _run(args, out)
+            with missing_modules_named():
+                return _run(args, out)
         except CnoidControlError as error:
             print(json.dumps({'exit': 'failed', 'reason': str(error)}), file=out, flush=True)
             raise
@@ -241,14 +242,14 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
     from cnoid_control.cli.output_file import check_output
     from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
     from cnoid_control.cli.summary_table import print_summary
-    from cnoid_control.runtime.run_files import record_run
     from cnoid_control.runtime.world_config import is_world
-    from cnoid_control.viewer.plot_page import plot_suffixes
 
     if is_world(args.config):
         return _run_world(args, out)
     config = config_from_arguments(args)
     if args.plot:
+        from cnoid_control.viewer.plot_page import plot_suffixes
+
         check_output('--plot', args.plot, plot_suffixes(), [args.config])
     if args.log:
         check_output('--log', args.log, ['.mcap'], [args.config])
@@ -281,7 +282,12 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
     # A plot is drawn from a log, which is thrown away where nobody has asked for it.
     kept = tempfile.TemporaryDirectory() if args.plot and not args.log else None
     log = args.log or (Path(kept.name) / f'{config.name}.mcap' if kept is not None else '')
-    recorder = record_run(log, loop, config, args.real_time) if log else None
+    recorder = None
+    if log:
+        # Only here: where ROS's packages installed this, the libraries of logs may be missing.
+        from cnoid_control.runtime.run_files import record_run
+
+        recorder = record_run(log, loop, config, args.real_time)
     if args.view:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
     # Who moves it by hand says when it ends.

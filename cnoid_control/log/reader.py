@@ -214,9 +214,7 @@ class LogFile:
             LogError: there is none of that name, or it is damaged.
         """
         if name not in self._attachments:
-            raise LogError(
-                f'{self.path} has no attachment {name!r}; {choices(self._attachments)}'
-            )
+            raise LogError(f'{self.path} has no attachment {name!r}; {choices(self._attachments)}')
         content = self._read(*self._attachments[name])
         crc = int.from_bytes(content[-4:], 'little')
         if crc and zlib.crc32(content[:-4]) != crc:

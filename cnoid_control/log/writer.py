@@ -101,7 +101,9 @@ class McapWriter:
             self._write(MCAP0_MAGIC + _record(Header(profile='ros2', library='cnoid_control')))
             for name, values in metadata.items():
                 data = _record(Metadata(name=name, metadata=values))
-                self._metadata.append(MetadataIndex(offset=self._position, length=len(data), name=name))
+                self._metadata.append(
+                    MetadataIndex(offset=self._position, length=len(data), name=name)
+                )
                 self._write(data)
             for name, content in (attachments or {}).items():
                 self._attach(name, content)
@@ -300,9 +302,7 @@ def _message_index(channel: int, entries: np.ndarray) -> bytes:
     return builder.end()
 
 
-def _messages(
-    batch: Batch, channel: int, sequence: int, offset: int
-) -> tuple[bytes, np.ndarray]:
+def _messages(batch: Batch, channel: int, sequence: int, offset: int) -> tuple[bytes, np.ndarray]:
     """Message records of a batch that starts at an offset of its chunk, and index entries."""
     count, length = batch.rows.shape
     heads = np.empty(count, MESSAGE_HEAD)

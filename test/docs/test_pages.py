@@ -6,7 +6,12 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
-PAGES = [*sorted(DOCS.glob('*.md')), DOCS.parent / 'CONTRIBUTING.md']
+PAGES = [
+    *sorted(DOCS.glob('*.md')),
+    DOCS.parent / 'CONTRIBUTING.md',
+    DOCS.parent / 'SECURITY.md',
+    DOCS.parent / 'examples' / 'README.md',
+]
 LINK = re.compile(r'\]\(([^)\s]+)\)')
 CODE = re.compile(r'```.*?```|`[^`\n]*`', re.DOTALL)
 
@@ -19,7 +24,7 @@ def anchors_of(page: Path) -> set[str]:
     return {heading.strip().replace(' ', '-') for heading in plain}
 
 
-@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: f'{page.parent.name}/{page.name}')
 def test_links_lead_somewhere(page):
     """Every file and heading that a page links to is there."""
     for link in LINK.findall(CODE.sub('', page.read_text(encoding='utf-8'))):

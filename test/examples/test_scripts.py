@@ -12,7 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 SCRIPTS = sorted(EXAMPLES.glob('*.py'))
-LONGEST = 85
+LONGEST = 80
 # Scripts that are controllers, which other tests run by name.
 CONTROLLERS = ('sway',)
 # What each prints: as regular expressions, numbers by a group `name` with their bounds.

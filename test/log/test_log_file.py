@@ -88,7 +88,7 @@ def test_damage_is_named_where_it_is_read(path):
     assert len(log.rows('a', np.array([0, 1]))) == 2
     with pytest.raises(LogError, match=r'x\.mcap: is not an undamaged MCAP file'):
         log.rows('a', np.array([7 * ROWS]))
-    with pytest.raises(LogError, match="attachment 'one.txt' is damaged"):
+    with pytest.raises(LogError, match=r"attachment 'one\.txt' is damaged"):
         log.attachment('one.txt')
 
 

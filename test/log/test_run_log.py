@@ -65,7 +65,9 @@ def test_events_and_devices_are_found(walk):
     assert log.events() == [(pytest.approx(0.4), 'push CHEST 50 N, 0.1 s')]
     sensor = next(d for d in log.body().devices if d.name == 'LeftAnkleForceSensor')
     series = log.device(sensor)
-    np.testing.assert_array_equal(series.values, recorded['LeftAnkleForceSensor'][: len(series.values)])
+    np.testing.assert_array_equal(
+        series.values, recorded['LeftAnkleForceSensor'][: len(series.values)]
+    )
 
 
 def test_things_that_move_are_in_the_log(tmp_path):

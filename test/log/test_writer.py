@@ -19,12 +19,12 @@ from cnoid_control.body.devices import (
     RateGyroSensor,
 )
 from cnoid_control.body.devices.base import Device
-from cnoid_control.messages import layouts
-from cnoid_control.messages.devices import IMAGE, POINTS, SCAN, kind_of
-from cnoid_control.messages.layouts import MessageLayout, is_stamped, stamps
 from cnoid_control.log.exceptions import LogError
 from cnoid_control.log.reader import LogFile
 from cnoid_control.log.writer import Batch, McapWriter
+from cnoid_control.messages import layouts
+from cnoid_control.messages.devices import IMAGE, POINTS, SCAN, kind_of
+from cnoid_control.messages.layouts import MessageLayout, is_stamped, stamps
 
 TIMES = np.array([0, 1_500_000_000, 2_000_000_001], dtype=np.uint64)
 
