@@ -191,7 +191,7 @@ setup(
     maintainer_email='developers@cnoid-control.org',
     license='Apache-2.0',
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed', 'viewer/*.js']},
+    package_data={NAME: ['py.typed', 'viewer/*.js', 'bench/ros_loop/*.[ch]']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),

@@ -32,7 +32,7 @@ ROBOT_PRIORITY = DEFAULT_PRIORITY + 10
 RATE = 1000.0
 START_TIMEOUT = 60.0
 # Ticks after which a controller is looked at, and the share of them that it has to answer.
-TRIAL, ANSWERED = 200, 0.9
+TRIAL, ANSWERED = 200, 0.5
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,9 @@ class Robot:
         times = np.where(nanoseconds < 0, np.nan, 1e-9 * nanoseconds)
         return Drive(times, told['cpu'], told['duration'], told['behind'])
 
-    def pace(self, rate: float) -> None:
-        """Publish at this rate [Hz] from now on."""
-        self._tell(f'pace {round(1e9 / rate)}')
-
     def _tell(self, line: str) -> None:
-        file = _file(self._process.stdin)
         try:
+            file = _file(self._process.stdin)
             file.write(line + '\n')
             file.flush()
         except BrokenPipeError:
@@ -157,6 +153,12 @@ class Driven:
             lines = self.log.read_text(errors='replace').splitlines()[-8:]
             raise CnoidControlError('the controller has ended: ' + '\n'.join(lines))
         return self.robot.drive(rate, ticks, self.pid)
+
+    def end(self) -> None:
+        """Ask the controller to end, and make it end if it does not."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+        _end(self._process)
 
     def wait_until_it_answers(self, timeout: float = START_TIMEOUT) -> None:
         """Wait for commands.
@@ -207,14 +209,12 @@ def driven(kind: str, priority: int, folder: Path, skip: int = 0) -> Iterator[Dr
                 del os.environ['ROS_DOMAIN_ID']
             else:
                 os.environ['ROS_DOMAIN_ID'] = before
+        pair = Driven(robot, process, log)
         try:
-            pair = Driven(robot, process, log)
             pair.wait_until_it_answers()
             yield pair
         finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            _end(process)
+            pair.end()
             robot.close()
 
 

@@ -2,13 +2,11 @@
    them, and measures how long each has taken.
 
    Usage: robot PRIORITY KP [JOINT=POSITION]...
-   Lines on its input:
-     pace PERIOD             publish with this period [ns] from now on
+   Lines on its input are
      run PERIOD TICKS PID FILE
-                             measure so many ticks: prints a line of JSON, and writes to the file
-                             for each tick the time [ns] until its answer came, -1 for none, as
-                             64-bit integers
-   It ends with its input.
+   Each has it publish with this period [ns] from now on and measure so many ticks: it prints a
+   line of JSON, and writes to the file for each tick the time [ns] until its answer came, -1 for
+   none, as 64-bit integers. PID is the controller's process. It ends with its input.
 
    The first joint is moved a little in each tick, by a multiple of STEP: the effort that a PD
    controller with the gain KP and the given positions as references commands for it tells which
@@ -56,10 +54,8 @@ static void *read_requests(void *nothing) {
       nanosleep(&nap, NULL);
     }
     long long period = 0, ticks = 0;
-    request.pid = 0;
-    if (sscanf(line, "pace %lld", &period) == 1 ||
-        sscanf(line, "run %lld %lld %d %1023s", &period, &ticks, &request.pid, request.file) ==
-            4) {
+    if (sscanf(line, "run %lld %lld %d %1023s", &period, &ticks, &request.pid, request.file) ==
+            4 && period > 0 && ticks > 0) {
       request.period = period;
       request.ticks = ticks;
       atomic_store(&asked, 1);
@@ -145,13 +141,11 @@ int main(int argc, char **argv) {
       atomic_store(&asked, 0);
       period = run.period;
       due = now(CLOCK_MONOTONIC) + period;
-      if (run.ticks > 0) {
-        times = malloc((size_t)run.ticks * sizeof *times);
-        memset(times, 0xFF, (size_t)run.ticks * sizeof *times);
-        first = tick + 1;
-        patience = PATIENCE / period + 1;
-        behind = 0;
-      }
+      times = malloc((size_t)run.ticks * sizeof *times);
+      memset(times, 0xFF, (size_t)run.ticks * sizeof *times);
+      first = tick + 1;
+      patience = PATIENCE / period + 1;
+      behind = 0;
     }
     /* The tick. */
     ++tick;
