@@ -30,6 +30,11 @@ GYRO, FORCE = 'WaistIMU', 'RightAnkleForceSensor'
 # The robot's own loop goes before its controllers, as that of ros2_control does.
 ROBOT_PRIORITY = DEFAULT_PRIORITY + 10
 RATE = 1000.0
+# Names of two controllers that do the same.
+HOLDING = 'cnoid_control.bench.ros_loop.holding:HoldingController'
+# Shorter than the time between two requests for a swap [s].
+BLEND_TIME = 0.1
+HELD = ('first', 'second')
 START_TIMEOUT = 60.0
 # Ticks after which a controller is looked at, and the share of them that it has to answer.
 TRIAL, ANSWERED = 200, 0.5
@@ -41,12 +46,14 @@ class Drive:
 
     Attributes:
         times: time from each state to the command that answers it [s]; NaN where none came.
+        waits: time from each state to the next command, whatever that answers [s]; NaN likewise.
         cpu: processor time of the controller's process meanwhile [s].
         duration: how long the ticks took [s].
         behind: how often the robot itself was late by more than a period.
     """
 
     times: np.ndarray
+    waits: np.ndarray
     cpu: float
     duration: float
     behind: int
@@ -108,8 +115,8 @@ class Robot:
             raise CnoidControlError(f'the robot has ended with status {self._process.wait()}')
         told = json.loads(line)
         nanoseconds = np.fromfile(self._times, np.int64)
-        times = np.where(nanoseconds < 0, np.nan, 1e-9 * nanoseconds)
-        return Drive(times, told['cpu'], told['duration'], told['behind'])
+        times, waits = np.where(nanoseconds < 0, np.nan, 1e-9 * nanoseconds).reshape(2, -1)
+        return Drive(times, waits, told['cpu'], told['duration'], told['behind'])
 
     def _tell(self, line: str) -> None:
         try:
@@ -134,11 +141,15 @@ class Driven:
         robot: the robot.
         pid: process of the controller.
         log: what the controller has written.
+        domain: their ROS domain.
     """
 
-    def __init__(self, robot: Robot, process: subprocess.Popen[bytes], log: Path) -> None:
-        """Take both; they know each other already."""
+    def __init__(
+        self, robot: Robot, process: subprocess.Popen[bytes], log: Path, domain: int
+    ) -> None:
+        """Take both, which were started."""
         self.robot = robot
+        self.domain = domain
         self.pid = process.pid
         self.log = log
         self._process = process
@@ -209,7 +220,7 @@ def driven(kind: str, priority: int, folder: Path, skip: int = 0) -> Iterator[Dr
                 del os.environ['ROS_DOMAIN_ID']
             else:
                 os.environ['ROS_DOMAIN_ID'] = before
-        pair = Driven(robot, process, log)
+        pair = Driven(robot, process, log, domain)
         try:
             pair.wait_until_it_answers()
             yield pair
@@ -229,17 +240,15 @@ def robot_joints() -> dict[str, float]:
 def _control_node(folder: Path, joints: dict[str, float], priority: int) -> list[str]:
     """Command line of the control node; what watches and limits is as it is by default."""
     posture = list(joints.values())
+    held = {'kp': KP, 'kd': KD}
     given = {
         'robot': {'model': 'sr1.urdf', 'posture': list(posture)},
         'rate': RATE,
+        'swap_blend_time': BLEND_TIME,
         'realtime_priority': priority,
-        'controller': 'cnoid_control.bench.ros_loop.holding:HoldingController',
-        'holding_controller': {
-            'kp': KP,
-            'kd': KD,
-            'posture': list(posture),
-            'sensors': [GYRO, FORCE],
-        },
+        'controller': HELD[0],
+        'standby': {name: {'type': HOLDING} for name in HELD},
+        **{name: {**held, 'sensors': [GYRO, FORCE], 'posture': list(posture)} for name in HELD},
         'devices': {GYRO: 'imu', FORCE: 'wrench'},
         'hardware': {
             'type': 'ros2_control',

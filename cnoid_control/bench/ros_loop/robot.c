@@ -5,8 +5,9 @@
    Lines on its input are
      run PERIOD TICKS PID FILE
    Each has it publish with this period [ns] from now on and measure so many ticks: it prints a
-   line of JSON, and writes to the file for each tick the time [ns] until its answer came, -1 for
-   none, as 64-bit integers. PID is the controller's process. It ends with its input.
+   line of JSON, and writes to the file for each tick the time [ns] until its answer came, and
+   then for each the time until the next command came, whatever it answers; -1 for none, as 64-bit
+   integers. PID is the controller's process. It ends with its input.
 
    The first joint is moved a little in each tick, by a multiple of STEP: the effort that a PD
    controller with the gain KP and the given positions as references commands for it tells which
@@ -67,11 +68,12 @@ static void *read_requests(void *nothing) {
   return nothing;
 }
 
+/* Write the times, two for each tick, and print the rest. */
 static void report(const struct request *run, int64_t *times, int64_t duration, int64_t cpu,
                    int64_t behind) {
   FILE *file = fopen(run->file, "wb");
-  if (file == NULL ||
-      fwrite(times, sizeof *times, (size_t)run->ticks, file) != (size_t)run->ticks) {
+  const size_t count = 2 * (size_t)run->ticks;
+  if (file == NULL || fwrite(times, sizeof *times, count, file) != count) {
     perror(run->file);
     exit(1);
   }
@@ -129,9 +131,9 @@ int main(int argc, char **argv) {
   static int64_t sent_at[CODES];
   int64_t period = 1000000, tick = 0, stamp = now(CLOCK_REALTIME);
   int64_t due = now(CLOCK_MONOTONIC) + period;
-  /* The run: its ticks, from `first` on, and what they came to. */
+  /* The run: its ticks, from `first` on, the first that no command came after, the rest. */
   struct request run = {0};
-  int64_t first = 0, patience = 0, begin = 0, end = 0, cpu_begin = 0, cpu_end = 0, behind = 0;
+  int64_t first = 0, unheard = 0, patience = 0, begin = 0, end = 0, cpu_begin = 0, cpu_end = 0, behind = 0;
   int64_t *times = NULL;
   pthread_t reader;
   pthread_create(&reader, NULL, read_requests, NULL);
@@ -141,9 +143,9 @@ int main(int argc, char **argv) {
       atomic_store(&asked, 0);
       period = run.period;
       due = now(CLOCK_MONOTONIC) + period;
-      times = malloc((size_t)run.ticks * sizeof *times);
-      memset(times, 0xFF, (size_t)run.ticks * sizeof *times);
-      first = tick + 1;
+      times = malloc(2 * (size_t)run.ticks * sizeof *times);
+      memset(times, 0xFF, 2 * (size_t)run.ticks * sizeof *times);
+      first = unheard = tick + 1;
       patience = PATIENCE / period + 1;
       behind = 0;
     }
@@ -176,6 +178,11 @@ int main(int argc, char **argv) {
         const int64_t arrival = now(CLOCK_MONOTONIC);
         if (times == NULL || command.data.size != count) {
           continue;
+        }
+        for (; unheard <= tick; ++unheard) {
+          if (unheard < first + run.ticks && tick - unheard < CODES) {
+            times[run.ticks + unheard - first] = arrival - sent_at[unheard % CODES];
+          }
         }
         const int64_t code = llround(-command.data.data[0] / (kp * STEP));
         if (code < 0 || code >= CODES) {

@@ -69,7 +69,7 @@ class FakePair:
         times = np.full(ticks, 1e-4)
         if rate > self.limit:
             times[::100] = np.nan
-        return Drive(times, 0.0, ticks / min(rate, self.robot), 0)
+        return Drive(times, times, 0.0, ticks / min(rate, self.robot), 0)
 
 
 @pytest.mark.parametrize(
