@@ -205,7 +205,7 @@ setup(
         'Typing :: Typed',
     ],
     packages=find_packages(include=[NAME, f'{NAME}.*']),
-    package_data={NAME: ['py.typed', 'viewer/*.js']},
+    package_data={NAME: ['py.typed', 'viewer/*.js', 'bench/ros_loop/*.[ch]']},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),

@@ -8,7 +8,9 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cnoid_control.exceptions import CnoidControlError, choices
@@ -20,6 +22,7 @@ __all__ = [
     'ParameterError',
     'ParameterInfo',
     'PluginName',
+    'field_types',
     'locate',
     'not_allowed',
     'parameter',
@@ -154,6 +157,12 @@ def parameter_info(field: dataclasses.Field[Any]) -> ParameterInfo:
     return field.metadata.get('parameter', ParameterInfo())
 
 
+@lru_cache(maxsize=256)
+def field_types(schema: type) -> Mapping[str, Any]:
+    """Types of a dataclass's fields by name; found once, for each is compiled from its text."""
+    return MappingProxyType(typing.get_type_hints(schema))
+
+
 def parse_parameters(
     schema: type[ParametersT],
     values: Mapping[str, Any],
@@ -179,7 +188,7 @@ def parse_parameters(
     for key in values:
         if key not in fields:
             raise unknown_option(_join(prefix, str(key)), fields)
-    types_of_fields = typing.get_type_hints(schema)
+    types_of_fields = field_types(schema)  # type: ignore[arg-type]
     parsed = {}
     for name, field in fields.items():
         key = _join(prefix, name)

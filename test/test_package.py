@@ -59,6 +59,13 @@ def test_the_wheel_holds_every_module_and_its_types(wheel):
     assert code == {name for name in wheel.namelist() if name.startswith('cnoid_control/')}
 
 
+def test_the_wheel_holds_the_sources_in_c(wheel):
+    """What the benchmark compiles where it is measured."""
+    folder = 'cnoid_control/bench/ros_loop'
+    sources = {str(path.relative_to(ROOT)) for path in (ROOT / folder).glob('*.[ch]')}
+    assert {f'{folder}/controller.c', f'{folder}/robot.c'} <= sources <= set(wheel.namelist())
+
+
 def test_one_version_everywhere(wheel):
     """package.xml, the wheel and the module state the same version."""
     declared = ElementTree.parse(ROOT / 'package.xml').findtext('version')

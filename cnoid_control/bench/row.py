@@ -4,19 +4,60 @@ from __future__ import annotations
 
 import importlib.util
 import operator
+import os
+import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Work = Callable[[], object]
 
 COMPARISONS = {'>=': operator.ge, '<=': operator.le}
 
 
+# A need that is no module: a program, and first-in-first-out scheduling.
+PROGRAM = 'program:'
+FIFO = 'SCHED_FIFO'
+
+
 def missing_modules(needs: str) -> list[str]:
-    """Those of the modules, separated by blanks, that are not installed."""
-    return [name for name in needs.split() if importlib.util.find_spec(name) is None]
+    """Those of the modules, separated by blanks, that are not installed.
+
+    `program:NAME` is a program, SCHED_FIFO the right to that scheduling.
+    """
+    return [name for name in needs.split() if not _is_there(name)]
+
+
+def _is_there(need: str) -> bool:
+    if need.startswith(PROGRAM):
+        return shutil.which(need.removeprefix(PROGRAM)) is not None
+    if need == FIFO:
+        return _may_use_fifo()
+    return importlib.util.find_spec(need) is not None
+
+
+def _may_use_fifo() -> bool:
+    """Whether this thread gets first-in-first-out scheduling; it is given back at once."""
+    try:
+        policy, before = os.sched_getscheduler(0), os.sched_getparam(0)
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        os.sched_setscheduler(0, policy, before)
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+class Found(NamedTuple):
+    """A figure, and what it was made of.
+
+    Attributes:
+        value: the figure.
+        detail: further numbers, in words.
+    """
+
+    value: float
+    detail: str
 
 
 @dataclass(frozen=True)
@@ -104,6 +145,7 @@ class FigureResult:
         value: the figure; None where what it needs is not installed.
         reached: whether the goal is reached; None where there is no value.
         why: a sentence on why the goal is missed; empty where it is reached.
+        detail: the numbers that it was made of, in words; empty for none.
     """
 
     name: str
@@ -114,6 +156,7 @@ class FigureResult:
     value: float | None
     reached: bool | None
     why: str = ''
+    detail: str = ''
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -128,7 +171,7 @@ class MetricRow:
         name: name of the row on the command line.
         subject: what is looked at, one line.
         reference: what it is compared with, one line.
-        find: finds the value.
+        find: finds the value, perhaps with what it was made of.
         unit: unit of the value.
         comparison: '>=' or '<=', how the value is to stand to the goal.
         goal: the value that is wanted.
@@ -139,7 +182,7 @@ class MetricRow:
     name: str
     subject: str
     reference: str
-    find: Callable[[], float]
+    find: Callable[[], float | Found]
     unit: str
     comparison: str = '<='
     goal: float = 0.0
@@ -148,7 +191,11 @@ class MetricRow:
 
     def result(self) -> FigureResult:
         """Find the value, where what it needs is installed."""
-        value = None if missing_modules(self.needs) else float(self.find())
+        value, detail = None, ''
+        if not missing_modules(self.needs):
+            found = self.find()
+            detail = found.detail if isinstance(found, Found) else ''
+            value = float(found.value if isinstance(found, Found) else found)
         reached = None if value is None else bool(COMPARISONS[self.comparison](value, self.goal))
         return FigureResult(
             self.name,
@@ -159,4 +206,5 @@ class MetricRow:
             value,
             reached,
             self.why if reached is False else '',
+            detail,
         )

@@ -148,7 +148,7 @@ class Body:
             description = KinematicTree(description)
         self.tree = description
         self.model = self.tree.model
-        self.data = self.model.createData()
+        self.data = pin.Data(self.model)
         self._com = read_only(np.zeros(3))
         self._make_arrays()
         self.name = name or self.model_name

@@ -124,7 +124,7 @@ def seen_inertias(body: Body) -> tuple[np.ndarray, np.ndarray]:
     slot_map[tree.mimic_slots] = 0.0
     slot_map[tree.mimic_slots, tree.mimicked_slots] = tree.mimic_multipliers
     joint_map = slot_map[tree.slots_in_pin_order][:, followed]
-    matrix = pin.crba(body.model, body.model.createData(), body.pin_q())
+    matrix = pin.crba(body.model, pin.Data(body.model), body.pin_q())
     matrix = np.triu(matrix) + np.triu(matrix, 1).T
     expand = np.zeros((ROOT_NV + len(tree.slots_in_pin_order), ROOT_NV + followed.size))
     expand[:ROOT_NV, :ROOT_NV] = np.eye(ROOT_NV)

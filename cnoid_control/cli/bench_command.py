@@ -110,6 +110,8 @@ def _figure_table(figures: list[FigureResult]) -> Table:
     for figure in figures:
         style = 'green' if figure.reached else 'red'
         value = f'[{style}]{figure.value:.3g}[/] {figure.unit}'
+        if figure.detail:
+            value = f'{value} ({figure.detail})'
         goal = f'{figure.goal} {figure.unit}'
         table.add_row(figure.name, figure.subject, figure.reference, value, goal)
     return table

@@ -181,7 +181,6 @@ class StampedNumbers:
     """Reads a message that has nothing but float64 numbers behind its header.
 
     Attributes:
-        stamp: stamp of the last message [ns].
         numbers: all numbers of the last message.
     """
 
@@ -191,7 +190,6 @@ class StampedNumbers:
         self._places = MessageLayout(schema).places
         numbers = [place for path, place in self._places.numbers.items() if path != 'header.stamp']
         self._begin = numbers[0].offset
-        self.stamp = 0
         self.numbers = np.full((numbers[-1].end - self._begin) // 8, np.nan)
         self._views: dict[str, np.ndarray] = {}
         # What the place of the numbers was learnt from, and a copy of the message.
@@ -201,6 +199,11 @@ class StampedNumbers:
         self._order = '<'
         self._copy = aligned_copy(b'')
         self._source = self.numbers
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the last message [ns]; 0 before the first."""
+        return read_stamp(bytes(self._copy), self._order) if self._copy else 0
 
     def __getitem__(self, path: str) -> np.ndarray:
         """Numbers of a field in the last message; always the same array."""
@@ -224,7 +227,6 @@ class StampedNumbers:
             and data.startswith(self._name_length, FRAME_ID)
         ):
             self._learn(data)
-        self.stamp = read_stamp(data, self._order)
         self._copy[:] = data
         self.numbers[:] = self._source
 

@@ -10,6 +10,8 @@ from threadpoolctl import threadpool_limits
 
 # A busy Python thread may hold the interpreter for this long [s]; the default is 5 ms.
 SWITCH_INTERVAL = 5e-5
+# The loop's thread may, from the state of a tick to its end.
+TICK_INTERVAL = 2e-4
 
 
 class QuietProcess:
@@ -18,8 +20,12 @@ class QuietProcess:
     What is alive at the beginning is put aside for good, and no garbage is collected until the
     end. Linear algebra has one thread: the worker threads of BLAS wait busily for their next
     piece, and take a core from the loop and from the monitor that watches it. Threads of Python
-    hand over faster.
+    hand over faster, but for the loop's between `keep_interpreter` and `share_interpreter`: each
+    time that it is made to hand over it waits for its turn, and a tick would take several turns.
     """
+
+    # How many of them have begun: the interpreter is one for the process.
+    count = 0
 
     def __init__(self) -> None:
         """Change nothing yet."""
@@ -31,6 +37,7 @@ class QuietProcess:
         if self._begun:
             return
         self._begun = True
+        QuietProcess.count += 1
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -43,11 +50,24 @@ class QuietProcess:
         if not self._begun:
             return
         self._begun = False
+        QuietProcess.count -= 1
         self._blas.restore_original_limits()
         sys.setswitchinterval(self._interval)
         gc.enable()
         gc.unfreeze()
         gc.collect()
+
+
+def keep_interpreter() -> None:
+    """Let no thread ask this one for the interpreter, for a tick; in a quiet process."""
+    if QuietProcess.count:
+        sys.setswitchinterval(TICK_INTERVAL)
+
+
+def share_interpreter() -> None:
+    """Have the interpreter back soon after a wait that begins now; in a quiet process."""
+    if QuietProcess.count:
+        sys.setswitchinterval(SWITCH_INTERVAL)
 
 
 DEFAULT_PRIORITY = 40

@@ -10,7 +10,14 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from cnoid_control.runtime.build import make_loop
 from cnoid_control.runtime.config import load_config
-from cnoid_control.runtime.realtime import QuietProcess, request_realtime
+from cnoid_control.runtime.realtime import (
+    SWITCH_INTERVAL,
+    TICK_INTERVAL,
+    QuietProcess,
+    keep_interpreter,
+    request_realtime,
+    share_interpreter,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +40,24 @@ def test_the_collector_rests_and_comes_back():
     quiet.end()
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
+
+
+def test_a_tick_keeps_the_interpreter_in_a_quiet_process():
+    """From state to end no thread takes it soon; while the loop waits it is handed over fast."""
+    before = sys.getswitchinterval()
+    keep_interpreter()
+    share_interpreter()
+    assert sys.getswitchinterval() == before
+    quiet, other = QuietProcess(), QuietProcess()
+    quiet.begin()
+    other.begin()
+    other.end()
+    keep_interpreter()
+    assert sys.getswitchinterval() == pytest.approx(TICK_INTERVAL)
+    share_interpreter()
+    assert sys.getswitchinterval() == pytest.approx(SWITCH_INTERVAL)
+    quiet.end()
+    assert sys.getswitchinterval() == before
 
 
 def _blas_threads():

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 DeviceT = TypeVar('DeviceT', bound='Device')
 
+# Types of values that need no copy.
+IMMUTABLE = (bool, int, float, str)
+
 
 class Device:
     """Base of all devices.
@@ -105,8 +108,10 @@ class Device:
                 current[...] = value
             elif name in self.state_fields and isinstance(current, np.ndarray):
                 current[...] = self._numbers(name, value, current.shape)
-            else:
+            elif type(value) not in IMMUTABLE:
                 setattr(self, name, copy.copy(value))
+            elif value is not current:
+                setattr(self, name, value)
 
     def _numbers(self, name: str, value: object, shape: tuple[int, ...]) -> np.ndarray:
         """Numbers that were assigned to a field, a list perhaps, in the field's shape."""

@@ -186,7 +186,7 @@ class InverseDynamics:
     def __init__(self, body: Body) -> None:
         """Compute on the model of a robot, in the root pose that it has at each call."""
         self._body = body
-        self._data = body.model.createData()
+        self._data = pin.Data(body.model)
 
     def effort(self, q: np.ndarray, dq: np.ndarray, ddq: np.ndarray) -> np.ndarray:
         """Efforts [N m] or [N] against gravity and inertia, shape (num_joints,).

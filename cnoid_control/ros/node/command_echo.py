@@ -24,7 +24,11 @@ class CommandEcho:
     In a dry run, where nobody gets the commands, on `~/dry_run_commands`.
 
     The stamp is that of the state that the commands answer. While messages arrive, the loop is
-    alive; a message without joints says that it has ended cleanly.
+    alive; a message without joints says that it has ended cleanly. Where nobody listens nothing is
+    sent: who has subscribed is heard of at the next `look`.
+
+    Attributes:
+        has_readers: whether somebody listens, as far as is known.
     """
 
     def __init__(self, node: Node, hardware: Ros2ControlHardware) -> None:
@@ -39,6 +43,7 @@ class CommandEcho:
         body = hardware.body
         joints = [joint for joint in body.joints if joint.name]
         ids = np.array([joint.joint_id for joint in joints], np.intp)
+        self.has_readers = True
         self._hardware = hardware
         self._encoder = JointStateEncoder(
             [joint.joint_name for joint in joints], [channel.interface for channel in CHANNELS]
@@ -56,7 +61,12 @@ class CommandEcho:
         """Publish the commands in the body; in the loop's thread."""
         for copy in self._copies:
             copy()
-        self.repeat()
+        if self.has_readers:
+            self.repeat()
+
+    def look(self) -> None:
+        """Find out whether somebody listens; not in the loop's thread."""
+        self.has_readers = self._publisher.reader_count > 0
 
     def repeat(self) -> None:
         """Publish the last commands again: no state has arrived, but the loop is alive."""

@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from cnoid_control.exceptions import describe
+from cnoid_control.ros.node.command_echo import CommandEcho
 from cnoid_control.ros.raw_dds import CONTEXT_ERRORS, RawSubscription, open_subscription
 from cnoid_control.ros.robot.hardware import Ros2ControlHardware
 from cnoid_control.ros.robot.joint_states import are_different, publishing_nodes
@@ -39,6 +40,7 @@ class EndpointWatch:
         hardware: Ros2ControlHardware,
         watchdog: Watchdog,
         supervision: SupervisionNode,
+        echo: CommandEcho | None = None,
     ) -> None:
         """Use a node; `start` begins to watch.
 
@@ -47,11 +49,13 @@ class EndpointWatch:
             hardware: the robot.
             watchdog: told what is found.
             supervision: hears controller_manager.
+            echo: looks whether somebody listens, if there is one.
         """
         self._node = node
         self._hardware = hardware
         self._watchdog = watchdog
         self._supervision = supervision
+        self._echo = echo
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._end_activity: Callable[[], None] | None = None
@@ -108,6 +112,14 @@ class EndpointWatch:
             self._check_subscribers()
 
     def _run(self, stop: threading.Event) -> None:
+        try:
+            self._check_until(stop)
+        finally:
+            if self._echo is not None:
+                # Nobody looks any more: who subscribes later must be heard.
+                self._echo.has_readers = True
+
+    def _check_until(self, stop: threading.Event) -> None:
         while not stop.wait(PERIOD):
             try:
                 self._check()
@@ -125,6 +137,8 @@ class EndpointWatch:
             self._check_subscribers()
         self._check_publishers()
         self._check_clock()
+        if self._echo is not None:
+            self._echo.look()
 
     def _check_clock(self) -> None:
         if self._clock is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 
 # Ticks that are looked at: some seconds at the usual rates.
@@ -27,8 +29,9 @@ class LoopStatistics:
         self.ticks = 0
         self.late = 0
         self.lost = 0
-        self._arrivals = np.zeros(WINDOW)
-        self._durations = np.zeros(WINDOW)
+        # Half the cost of an element of a numpy array.
+        self._arrivals = array('d', bytes(8 * WINDOW))
+        self._durations = array('d', bytes(8 * WINDOW))
         self._late_limit = period
         self._lost_limit = 1.5 * period
 
@@ -56,8 +59,8 @@ class LoopStatistics:
         """
         count = min(self.ticks, WINDOW)
         begin = self.ticks % WINDOW if self.ticks > WINDOW else 0
-        arrivals = np.roll(self._arrivals, -begin)[:count]
-        durations = self._durations[:count]
+        arrivals = np.roll(np.array(self._arrivals), -begin)[:count]
+        durations = np.array(self._durations)[:count]
         periods = np.diff(arrivals)
         # A place that the loop writes at this moment shows as one wild period.
         periods = periods[periods > 0.0]

@@ -23,7 +23,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from cnoid_control.exceptions import CnoidControlError, describe
-from cnoid_control.parameters import ParameterInfo, parameter, parameter_info, parse_parameters
+from cnoid_control.parameters import (
+    ParameterInfo,
+    field_types,
+    parameter,
+    parameter_info,
+    parse_parameters,
+)
 from cnoid_control.plugin.exceptions import unknown_controller
 from cnoid_control.plugin.registry import (
     controller_names,
@@ -142,7 +148,7 @@ def declare_schema(node: Node, schema: type, prefix: str = '', read_only: bool =
         prefix: what the names of its parameters begin with.
         read_only: whether all of them are, since an option that contains them is.
     """
-    kinds = typing.get_type_hints(schema)
+    kinds = field_types(schema)
     for field in dataclasses.fields(schema):
         name, kind = f'{prefix}{field.name}', kinds[field.name]
         info = parameter_info(field)

@@ -106,7 +106,9 @@ class ControlSession:
             raise
         self.statistics = LoopStatistics(config.time_step)
         self._echo = CommandEcho(node, self.hardware)
-        self._endpoints = EndpointWatch(node, self.hardware, self.watchdog, supervision)
+        self._endpoints = EndpointWatch(
+            node, self.hardware, self.watchdog, supervision, self._echo
+        )
         self.runner = SessionLoop(self.loop, self.hardware, self._after_tick, self._leave, ended)
         swapper = HotSwap(self.loop, parameters.swap_blend_time, given.safe_state)
         self.operation = Supervisor(config, self.loop, self.hardware, self.runner, swapper)

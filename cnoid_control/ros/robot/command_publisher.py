@@ -164,6 +164,11 @@ class JointCommandPublisher(CommandPublisher):
         self._body = body
         self.source: np.ndarray = body.joint_arrays[BY_INTERFACE[self.interface].command]
         self._idle = np.zeros(0, np.intp)
+        # Where its joints lie; a slice is quicker than the same indices in an array.
+        self._places: slice | np.ndarray = self.joint_ids
+        if np.array_equal(self.joint_ids, np.arange(len(joints))):
+            self._places = slice(len(joints))
+        self._has_idle = False
 
     def drive(self, joints: Collection[str], goes_on: bool) -> None:
         """Pass on the commands of these joints; other joints of the controller are held.
@@ -177,14 +182,16 @@ class JointCommandPublisher(CommandPublisher):
         """
         idle = [place for place, joint in enumerate(self.joints) if joint not in joints]
         self._idle = np.array(idle, np.intp)
+        self._has_idle = self.interface != POSITION.interface and bool(idle)
         if self.interface == POSITION.interface and not goes_on:
             ids = self.joint_ids[self._idle]
             self.source[ids] = self._body.q[ids]
 
     def values(self) -> np.ndarray:
-        """The commands of its joints in the body, in the order of `joints`."""
-        values = self.source[self.joint_ids]
-        if self.interface != POSITION.interface and self._idle.size:
+        """The commands of its joints, in the order of `joints`; perhaps a view of the body's."""
+        values = self.source[self._places]
+        if self._has_idle:
+            values = values.copy()
             values[self._idle] = 0.0
         return values
 

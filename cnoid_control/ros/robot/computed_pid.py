@@ -20,6 +20,7 @@ class ComputedPid:
 
     Attributes:
         joints: which joints have such an actuator, shape (num_joints,).
+        is_used: whether any joint has.
         efforts: what is sent of all joints [N m] or [N]: efforts that are commanded, and those
             that are computed.
         kd_limit: damping from which on a joint vibrates, shape (num_joints,); see
@@ -41,6 +42,7 @@ class ComputedPid:
         """
         self._on_limit = on_limit
         self.joints = np.zeros(body.num_joints, dtype=bool)
+        self.is_used = False
         self.efforts = body.u.copy()
         self.kd_limit = np.full(body.num_joints, np.inf)
         self._body = body
@@ -67,6 +69,7 @@ class ComputedPid:
         """
         self._integral = np.where(joints & self.joints, self._integral, 0.0)
         self.joints = joints
+        self.is_used = bool(joints.any())
 
     def update(self, dt: float, stale: float = 0.0) -> None:
         """Compute the efforts for the present state and commands.

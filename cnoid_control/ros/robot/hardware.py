@@ -48,6 +48,7 @@ from cnoid_control.ros.robot.state_rate import (
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.robot.switch_hold import SwitchHold
 from cnoid_control.ros.waiting import Waiting
+from cnoid_control.runtime.realtime import keep_interpreter, share_interpreter
 from cnoid_control.runtime.safety.joint_limits import JointLimits, model_limits
 from cnoid_control.runtime.safety.safe_command import write_final_command
 from cnoid_control.runtime.safety.watchdog import JUMP_TIME, STATE_TIME, default_timeout
@@ -542,7 +543,9 @@ class Ros2ControlHardware(Hardware):
                 return False
             if now - self.arrival > WAIT_SLICE:
                 self._keep_alive()
+            share_interpreter()
             source.subscription.wait(min(deadline - now, WAIT_SLICE))
+            keep_interpreter()
 
     def _keep_alive(self) -> None:
         """Repeat the last command: a robot that has missed it may be waiting for it."""
@@ -557,7 +560,9 @@ class Ros2ControlHardware(Hardware):
             # The first tick, or one that is too late to be caught up with.
             self._next_tick = now + self.time_step
         if self._next_tick - now > SPIN_TIME:
+            share_interpreter()
             time.sleep(self._next_tick - now - SPIN_TIME)
+            keep_interpreter()
         while time.monotonic() < self._next_tick:
             pass
         return self.source.poll()
@@ -653,7 +658,7 @@ class Ros2ControlHardware(Hardware):
         if self.is_muted:
             return
         stamp = self.source.stamp
-        if self._pid.joints.any():
+        if self._pid.is_used:
             late = 0.0 if self.is_fresh else self.state_age - self.state_timeout
             self._pid.update(self.dt if self.is_fresh else 0.0, max(0.0, late))
             if self._checks_pid and self.body.kd.any():
@@ -664,7 +669,7 @@ class Ros2ControlHardware(Hardware):
         if self.resolved is not None:
             if self.resolved.has_wrenches:
                 self._refuse_wrenches()
-            if self.resolved.with_gains.any() and self.body.ki.any():
+            if self.resolved.has_gains and self.body.ki.any():
                 self._refuse_integrals(self.resolved.with_gains)
         if self.switch_hold.publishers:
             fresh = self.watchdog is None or self.watchdog.is_fresh('state_timeout')

@@ -47,6 +47,7 @@ class ResolvedIO:
         modes: actuation mode of each joint as the robot serves it, by link name.
         computed: joints whose PID actuator is computed here, shape (num_joints,).
         with_gains: joints whose PID actuator is the robot's.
+        has_gains: whether there are any.
     """
 
     request: IORequest
@@ -62,6 +63,7 @@ class ResolvedIO:
     modes: dict[str, StateFlag]
     computed: np.ndarray
     with_gains: np.ndarray
+    has_gains: bool
 
 
 def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
@@ -97,6 +99,7 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
     )
     if computed.any():
         robot.find_pid_limits()
+    with_gains = _joint_mask(robot, lambda name: STIFFNESS.serves(modes.get(name, StateFlag.NONE)))
     return ResolvedIO(
         request=request,
         needed=needed,
@@ -110,9 +113,8 @@ def resolve_io(robot: Ros2ControlHardware, request: IORequest) -> ResolvedIO:
         command_publishers=publishers,
         modes=modes,
         computed=computed,
-        with_gains=_joint_mask(
-            robot, lambda name: STIFFNESS.serves(modes.get(name, StateFlag.NONE))
-        ),
+        with_gains=with_gains,
+        has_gains=bool(with_gains.any()),
     )
 
 

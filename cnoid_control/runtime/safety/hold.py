@@ -54,7 +54,7 @@ class Hold:
         self._without_effort = np.ones(body.num_joints, dtype=bool)
         self.with_gains = np.zeros(body.num_joints, dtype=bool)
         self._body = body
-        self._data = body.model.createData()
+        self._data = pin.Data(body.model)
         self._given_kp = np.broadcast_to(np.asarray(kp, dtype=float), self.kp.shape)
         self._given_kd = np.broadcast_to(np.asarray(kd, dtype=float), self.kd.shape)
         self._frequency = min(frequency, MAX_PHASE_PER_PERIOD / time_step)

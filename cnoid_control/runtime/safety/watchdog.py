@@ -196,6 +196,7 @@ class Watchdog:
         """
         self.parameters = parameters
         self.period = 0.0
+        self._jump_limit = parameters.jump_limit(0.0)
         self.trips: list[Trip] = []
         self._report = report
         self._clock = clock
@@ -239,6 +240,7 @@ class Watchdog:
         """
         self.forget_watches()
         self.period = hardware.time_step
+        self._jump_limit = self.parameters.jump_limit(self.period)
         if not hardware.feeds_watchdog:
             return
         if hardware.waits_for_commands and not hardware.is_simulated:
@@ -315,7 +317,8 @@ class Watchdog:
         """Say that what the watch waits for has come; too late is found even if nobody looked."""
         now = self._clock()
         watched = self._ages.get(name)
-        if watched is not None:
+        # Who looked before now saw no greater age: mostly this is all.
+        if watched is not None and now - self._fed.get(name, now) > watched[1]:
             self._check_age(name, watched, now)
         self._fed[name] = now
 
@@ -399,7 +402,7 @@ class Watchdog:
         """Tell the time of a new state by the clock that stamps it [s]."""
         change = stamp - self._last_stamp
         self._last_stamp = stamp
-        if change < 0.0 or change > self.parameters.jump_limit(self.period):
+        if change < 0.0 or change > self._jump_limit:
             self.trip(
                 'time_jump',
                 self.parameters.time_jump_action,
@@ -411,10 +414,11 @@ class Watchdog:
     def check(self) -> Trip | None:
         """Look at everything; the gravest thing newly found, None where all is well."""
         if self._ages:
-            now = self._clock()
+            now, fed, bad = self._clock(), self._fed, self._bad
             for name, watched in self._ages.items():
-                if self._check_age(name, watched, now):
-                    self._bad.discard(name)
+                is_well = now - fed.get(name, now) <= watched[1]
+                if (is_well or self._check_age(name, watched, now)) and bad:
+                    bad.discard(name)
         if not self._pending:
             return None
         found = self._pending.copy()

@@ -34,3 +34,25 @@ def test_commands_have_the_stamp_of_their_state_and_end_with_an_empty_message(ri
     assert again == first
     assert not last.name
     echo.close()
+
+
+def test_nothing_is_sent_where_nobody_listens(rig):
+    """What is repeated later has the newest commands all the same."""
+    hardware = rig.hardware()
+    rig.open(hardware)
+    echo = CommandEcho(rig.node, hardware)
+    echo.look()
+    assert not echo.has_readers
+    received = []
+    rig.robot.create_subscription(JointState, 'cnoid_control/joint_commands', received.append, QOS)
+    rig.wait(lambda: echo._publisher.reader_count == 1)
+    hardware.body.u[:] = (5.0, 6.0)
+    echo.publish()
+    echo.repeat()
+    rig.wait(lambda: len(received) == 1)
+    echo.look()
+    assert echo.has_readers
+    echo.publish()
+    rig.wait(lambda: len(received) == 2)
+    assert [list(one.effort) for one in received] == [[5.0, 6.0], [5.0, 6.0]]
+    echo.close()

@@ -9,6 +9,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros.node import endpoint_watch
+from cnoid_control.ros.node.command_echo import CommandEcho
 from cnoid_control.ros.node.endpoint_watch import EndpointWatch
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
@@ -69,6 +70,19 @@ def check(rig, watchdog, endpoints):
         return watchdog.trips
 
     return look
+
+
+def test_it_looks_who_hears_the_commands_and_all_do_when_it_ends(rig, watchdog):
+    """An echo that nobody listens to is silent only as long as somebody looks."""
+    hardware = rig.hardware()
+    rig.open(hardware)
+    echo = CommandEcho(rig.node, hardware)
+    endpoints = EndpointWatch(rig.node, hardware, watchdog, rig.supervision, echo)
+    endpoints.start()
+    rig.wait(lambda: not echo.has_readers)
+    endpoints.stop()
+    assert echo.has_readers
+    echo.close()
 
 
 def test_states_of_two_nodes_are_not_safe(rig, check):

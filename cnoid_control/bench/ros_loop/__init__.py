@@ -1,0 +1,1 @@
+"""A control loop between two processes, by three kinds of controllers on the same robot."""

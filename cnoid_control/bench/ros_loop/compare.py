@@ -1,0 +1,99 @@
+"""The three kinds of controllers by turns: their answers at 1 kHz, and their highest rates."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from cnoid_control.bench.ros_loop.rig import KINDS, RATE, Drive, Driven, driven
+
+ResultT = TypeVar('ResultT')
+Turns = dict[str, list[Drive]]
+Rates = dict[str, list[float]]
+
+ROUNDS = 3
+TICKS = 3000
+# Ticks before those that count.
+WARM_UP = 500
+# Share of the states that may stay unanswered at a rate that a controller keeps up with.
+LOST = 0.005
+# Time for which a rate is tried [s], how often before it is given up, and the next higher one.
+TRIAL_TIME, TRIALS, FACTOR = 0.5, 2, 1.15
+# Rates that are tried at most [Hz], and how close the robot itself must come to one.
+HIGHEST, KEPT = 20000.0, 0.97
+RATE_ROUNDS = 2
+
+
+def take_turns(priority: int, rounds: int = ROUNDS, ticks: int = TICKS) -> Turns:
+    """Drive each kind at 1 kHz, by turns.
+
+    Args:
+        priority: real-time priority of the controllers; 0 for none.
+        rounds: number of turns of each.
+        ticks: states in each turn.
+
+    Returns:
+        What each turn came to, by kind.
+    """
+
+    def drive(pair: Driven) -> Drive:
+        pair.drive(RATE, min(WARM_UP, ticks))
+        return pair.drive(RATE, ticks)
+
+    return _by_turns(priority, rounds, drive)
+
+
+def highest_rates(priority: int, rounds: int = RATE_ROUNDS) -> Rates:
+    """The highest rate that each kind keeps up with [Hz], by turns; as `take_turns`."""
+    return _by_turns(priority, rounds, find_highest_rate)
+
+
+def _by_turns(
+    priority: int, rounds: int, measure: Callable[[Driven], ResultT]
+) -> dict[str, list[ResultT]]:
+    results: dict[str, list[ResultT]] = {kind: [] for kind in KINDS}
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(rounds):
+            # Who begins changes with the turns.
+            for kind in KINDS[turn % len(KINDS) :] + KINDS[: turn % len(KINDS)]:
+                with driven(kind, priority, Path(folder)) as pair:
+                    results[kind].append(measure(pair))
+    return results
+
+
+def find_highest_rate(pair: Driven, first: float = RATE, highest: float = HIGHEST) -> float:
+    """The highest rate at which less than 0.5 % of the states are lost [Hz]; 0 for none.
+
+    Rates are tried upwards until one is not kept up with; `FACTOR` lies between two of them.
+
+    Args:
+        pair: the controller and its robot.
+        first: the lowest rate [Hz].
+        highest: where to end [Hz].
+    """
+    found, rate = 0.0, first
+    while rate <= highest:
+        if not any(_keeps_up(pair, rate) for _ in range(TRIALS)):
+            break
+        found = rate
+        rate *= FACTOR
+    return found
+
+
+def _keeps_up(pair: Driven, rate: float) -> bool:
+    drive = pair.drive(rate, round(rate * TRIAL_TIME))
+    return drive.lost < LOST and drive.rate > KEPT * rate
+
+
+turns_of = cache(take_turns)
+rates_of = cache(highest_rates)
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Median of the ratios of the turns."""
+    return float(np.median(np.divide(ours, theirs)))

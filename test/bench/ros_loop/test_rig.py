@@ -1,0 +1,93 @@
+"""The robot of the ROS loop's benchmark counts what is answered, whoever answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2')
+
+from cnoid_control.bench.ros_loop.compare import Drive, find_highest_rate, ratio, take_turns
+from cnoid_control.bench.ros_loop.compiled import compile_node, why_not
+from cnoid_control.bench.ros_loop.rig import KINDS, C, driven
+from cnoid_control.exceptions import CnoidControlError
+
+needs_compiler = pytest.mark.skipif(bool(why_not()), reason=why_not() or 'a compiler is there')
+
+# Slow enough for a busy machine.
+SLOW = 100.0
+
+
+@needs_compiler
+def test_states_that_are_not_answered_are_lost(tmp_path):
+    """Where every fifth state gets no answer those are lost, and the others have a time."""
+    with driven(C, 0, tmp_path, skip=5) as pair:
+        drive = pair.drive(SLOW, 100)
+    lost = np.isnan(drive.times)
+    # On a busy machine more of them may be lost; which one of five it is does not matter.
+    assert drive.lost >= 0.19
+    assert all(lost[first : first + 5].any() for first in range(96))
+    assert (drive.times[~lost] > 0.0).all()
+    assert drive.cpu > 0.0
+
+
+@needs_compiler
+@pytest.mark.timeout(240)
+def test_every_kind_answers(tmp_path):
+    """The control node, the node in C and that of rclpy command the same robot."""
+    turns = take_turns(0, rounds=1, ticks=50)
+    assert list(turns) == list(KINDS)
+    for (drive,) in turns.values():
+        assert drive.times.shape == (50,)
+        assert np.isfinite(drive.times).any()
+        assert drive.cpu_per_tick > 0.0
+
+
+@needs_compiler
+def test_what_a_controller_says_at_its_end_is_told(tmp_path):
+    """A controller that ends is an error, with its last lines."""
+    with driven(C, 0, tmp_path) as pair:
+        pair.end()
+        with pytest.raises(CnoidControlError, match='the controller has ended'):
+            pair.drive(SLOW, 10)
+
+
+@needs_compiler
+def test_a_source_that_does_not_compile_is_told(tmp_path):
+    """The message has what the compiler says."""
+    with pytest.raises(CnoidControlError, match=r'no_such_node\.c does not compile'):
+        compile_node('no_such_node', tmp_path)
+
+
+class FakePair:
+    """Loses states from a rate on, or is too slow a robot."""
+
+    def __init__(self, limit: float, robot: float = 1e9) -> None:
+        self.limit, self.robot = limit, robot
+
+    def drive(self, rate: float, ticks: int) -> Drive:
+        times = np.full(ticks, 1e-4)
+        if rate > self.limit:
+            times[::100] = np.nan
+        return Drive(times, times, 0.0, ticks / min(rate, self.robot), 0)
+
+
+@pytest.mark.parametrize(
+    ('pair', 'found'),
+    [
+        (FakePair(1500.0), 1440.0),
+        (FakePair(1e9), 2000.0),
+        (FakePair(500.0), 0.0),
+        (FakePair(1e9, robot=1300.0), 1200.0),
+    ],
+)
+def test_the_highest_rate_is_the_last_that_is_kept(monkeypatch, pair, found):
+    """One in a hundred is too much; a rate that the robot itself does not reach does not count."""
+    monkeypatch.setattr('cnoid_control.bench.ros_loop.compare.FACTOR', 1.2)
+    rate = find_highest_rate(pair, first=1000.0, highest=2000.0)
+    assert rate == pytest.approx({2000.0: 1728.0}.get(found, found))
+
+
+def test_the_ratio_is_the_median_of_the_turns():
+    """One disturbed turn does not decide."""
+    assert ratio([1.0, 9.0, 2.0], [2.0, 1.0, 4.0]) == 0.5
