@@ -493,6 +493,11 @@ class Body:
         self._update_pin_state()
         return self._pin_v
 
+    def pin_state(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both vectors, for little more than one."""
+        self._update_pin_state()
+        return self._pin_q, self._pin_v
+
     def pin_a(self) -> np.ndarray:
         """Pinocchio's acceleration vector (spatial, root axes, then joints), current."""
         return self.pin_acceleration(self._root_acceleration[0])
@@ -650,6 +655,11 @@ class Body:
         It is not to be written to, and another array later.
         """
         return self._root_R
+
+    def set_root_pose(self, pose: pin.SE3) -> None:
+        """Put the root to a pose: `root_link.T` for who is in a hurry."""
+        self._root_R = np.array(pose.rotation)
+        self._root_q[:] = pin.SE3ToXYZQUAT(pose)
 
     def set_root_axes(self, R: np.ndarray) -> None:
         """Take the root's axes from an array of a simulator, which may change it later.

@@ -64,8 +64,9 @@ class BodyPositionTask(BodyTask):
             placement = kinematics.placement(self.reference)
             goal, reference = placement * goal, placement.rotation
         error = np.empty(6)
-        error[:3] = goal.translation - pose.translation
-        error[3:] = pin.log3(goal.rotation.dot(pose.rotation.T))
+        np.subtract(goal.translation, pose.translation, out=error[:3])
+        # The rotation costs most, and most hands are asked for a place only.
+        error[3:] = pin.log3(goal.rotation.dot(pose.rotation.T)) if self._turns else 0.0
         if reference is not None:
             error = rotate_back(reference, error)
         put(self, 'error', self._selection * error)

@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.target import Target
 from cnoid_control.controllers.tasks.task import GenericTask
 
@@ -42,8 +43,9 @@ class ComTask(GenericTask):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Ask for a velocity towards the target."""
-        self.error = self._selection * (self.target.step(dt) - self.position(kinematics))
-        self.velocity = self.gain * self.error + self._selection * self.feedforward
+        error = self._selection * (self.target.step(dt) - self.position(kinematics))
+        put(self, 'error', error)
+        put(self, 'velocity', self.gain * error + self._selection * self.feedforward)
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """Jacobian of the centre of mass, world axes, shape (3, unknowns)."""

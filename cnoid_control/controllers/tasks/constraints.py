@@ -14,6 +14,7 @@ from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.element import Element
 from cnoid_control.controllers.tasks.exceptions import TaskError, wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
+from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.task import one_row_a_joint
 
 if TYPE_CHECKING:
@@ -243,10 +244,10 @@ class JointPositionConstraint(JointConstraint):
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Bounds from the distances to both limits."""
         arrays = kinematics.body.joint_arrays
-        q = arrays['q'][self.slots]
+        q = arrays['q'].take(self.slots)
         distance = np.empty((2, q.size))
-        np.subtract(arrays['q_upper'][self.slots], q, out=distance[0])
-        np.subtract(q, arrays['q_lower'][self.slots], out=distance[1])
+        np.subtract(arrays['q_upper'].take(self.slots), q, out=distance[0])
+        np.subtract(q, arrays['q_lower'].take(self.slots), out=distance[1])
         if self.margin:
             distance -= self.margin
         np.maximum(distance, 0.0, out=distance)
@@ -254,10 +255,14 @@ class JointPositionConstraint(JointConstraint):
         if self.max_deceleration < NO_LIMIT:
             # Largest v with v dt + v^2 / (2 a) <= distance: after this tick it can still stop.
             brake = self.max_deceleration * dt
-            stoppable = np.sqrt(brake * brake + 2.0 * self.max_deceleration * distance) - brake
+            stoppable = distance
+            stoppable *= 2.0 * self.max_deceleration
+            stoppable += brake * brake
+            np.sqrt(stoppable, out=stoppable)
+            stoppable -= brake
             np.minimum(speed, stoppable, out=speed)
-        self.upper = speed[0]
-        self.lower = -speed[1]
+        put(self, 'upper', speed[0])
+        put(self, 'lower', -speed[1])
 
 
 class JointVelocityConstraint(JointConstraint):
@@ -285,8 +290,9 @@ class JointVelocityConstraint(JointConstraint):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """The bounds are the maxima, both ways, whatever the state."""
-        self.upper = np.maximum(self._max_velocity[self.rows], 0.0)
-        self.lower = -self.upper
+        upper = np.maximum(self._max_velocity.take(self.rows), 0.0)
+        put(self, 'upper', upper)
+        put(self, 'lower', -upper)
 
 
 class JointAccelerationConstraint(JointConstraint):

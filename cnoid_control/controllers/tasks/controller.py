@@ -61,7 +61,7 @@ class TorqueOutput:
         """Torques of the commanded motion with gravity, joint-id order."""
         model = self.model
         pin_model, data = model.model, model.data
-        torques = pin.rnea(pin_model, data, model.pin_q(), model.pin_v(), model.pin_a())
+        torques = pin.rnea(pin_model, data, *model.pin_state(), model.pin_a())
         if self.contacts:
             self._kinematics.update()
             jacobian = np.concatenate(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cnoid_control.controllers.tasks.exceptions import TaskError
-from cnoid_control.controllers.tasks.strict import Strict
+from cnoid_control.controllers.tasks.strict import Strict, put
 from cnoid_control.interpolation import smoothstep
 from cnoid_control.parameters import PluginName, not_allowed, parameter, unknown_option
 from cnoid_control.plugin.exceptions import ControllerLoadError
@@ -81,8 +81,9 @@ class IdentityInterpolator(Interpolator):
 
     def step(self, dt: float) -> np.ndarray:
         """Jump to the goal."""
-        self.output = self.goal
-        return self.output
+        goal = self.goal
+        put(self, 'output', goal)
+        return goal
 
 
 class RateLimiter(Interpolator):

@@ -6,6 +6,7 @@ import numpy as np
 
 from cnoid_control.body.joint_group import JointGroup
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.target import Target
 from cnoid_control.controllers.tasks.task import JointTask
 
@@ -37,8 +38,9 @@ class JointPositionTask(JointTask):
 
     def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """Velocity towards the target."""
-        self.error = self._selection * (self.target.step(dt) - self.positions(kinematics))
-        return self.gain * self.error + self.feedforward
+        error = self._selection * (self.target.step(dt) - self.positions(kinematics))
+        put(self, 'error', error)
+        return self.gain * error + self.feedforward
 
 
 class PostureTask(JointPositionTask):

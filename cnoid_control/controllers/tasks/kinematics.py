@@ -218,6 +218,24 @@ class TaskKinematics:
         jacobian = pin.getJointJacobian(self._model, self._data, joint, LOCAL)
         return jacobian if self._all else jacobian[:, self.columns]
 
+    def has_point_rows(self, link: Link) -> bool:
+        """Whether `carried` and `twists` tell the Jacobian of a link."""
+        return self._plain and self.body.tree.free_links[link.index] < 0
+
+    def carried(self, link: Link) -> np.ndarray:
+        """1 for the unknowns that move a link, 0 for the others, shape (unknowns,)."""
+        carried = np.zeros(self._model.nv)
+        joint = self.body.tree.pin_joints[link.index]
+        while joint > 0:
+            first = self._model.joints[joint].idx_v
+            carried[first : first + self._model.joints[joint].nv] = 1.0
+            joint = self._model.parents[joint]
+        return carried[self.columns]
+
+    def twists(self) -> np.ndarray:
+        """Twist of each unknown about the world's origin, world axes, shape (6, unknowns)."""
+        return self._data.J if self._all else self._data.J[:, self.columns]
+
     def com_jacobian(self) -> np.ndarray:
         """Jacobian of the centre of mass over all of pinocchio's columns, shape (3, nv)."""
         cached = self._cache.get('com')

@@ -7,30 +7,19 @@ from typing import NamedTuple
 import numpy as np
 from eigenpy import LLT, ComputationInfo
 
-from cnoid_control.controllers.tasks.constraints import (
-    BoundConstraint,
-    Constraint,
-    JointConstraint,
-    RowConstraint,
-    is_kept_exactly,
-    is_scaled,
-)
-from cnoid_control.controllers.tasks.exceptions import TaskError
+from cnoid_control.controllers.tasks.bounds import Bounds, BoundStack
+from cnoid_control.controllers.tasks.constraints import Constraint
+from cnoid_control.controllers.tasks.free_levels import FreeLevels
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.quadratic_program import find_solver
 from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution, Solver
 from cnoid_control.controllers.tasks.stack import Level, TaskStack
 from cnoid_control.controllers.tasks.task import Task
 
-# Stand-in for no bound: solvers take infinities too, but not in differences.
-UNBOUNDED = 1e30
 # Multipliers above it are those of bounds that hold the motion.
 LEANING = 1e-9
 # More than there are levels: no bound held the motion at the last tick.
 NONE_HELD = 1 << 30
-
-# Constraints with bounds, and where these are among all bounds.
-Owners = list[tuple[BoundConstraint, slice | np.ndarray]]
 
 
 class QpSolver(Solver):
@@ -56,6 +45,8 @@ class QpSolver(Solver):
         self.damping = damping
         self.rank_tolerance = rank_tolerance
         self._stack: TaskStack | None = None
+        self._free_levels: FreeLevels | None = None
+        self._bounds: BoundStack | None = None
         # First level whose motion bounds held at the last tick.
         self._first_held = NONE_HELD
 
@@ -66,12 +57,18 @@ class QpSolver(Solver):
         stack = self._stack
         if stack is None or not stack.fits(kinematics, tasks):
             stack = self._stack = TaskStack(kinematics, tasks)
+            self._free_levels = FreeLevels(stack)
         stack.refresh()
-        bounds = _collect_bounds(kinematics, constraints)
-        scaling = [constraint for constraint in constraints if is_scaled(constraint)]
+        if self._bounds is None or not self._bounds.fits(kinematics, constraints):
+            self._bounds = BoundStack(kinematics, constraints)
+        bounds, scaling = self._bounds.collect(), self._bounds.scaling
         levels = stack.levels
-        free, steps = self._solve_free_levels(levels, bounds)
-        velocity, kept = steps[free - 1] if free else (None, None)
+        kept: Kept | None = None
+        velocity = self._solve_freely(levels, bounds)
+        free = len(levels)
+        if velocity is None:
+            free, steps = self._solve_free_levels(levels, bounds)
+            velocity, kept = steps[free - 1] if free else (None, None)
         multipliers: list[np.ndarray] = []
         result = ControllerResult.SOLUTION_FOUND
         # Where bounds hold the motion now, they will most likely hold it in the next tick.
@@ -117,6 +114,17 @@ class QpSolver(Solver):
 
         return Solution(result, velocity, find_active=find_active)
 
+    def _solve_freely(self, levels: list[Level], bounds: Bounds) -> np.ndarray | None:
+        """Velocity of all levels without bounds; None where it breaks one, or is not found."""
+        if self._first_held < len(levels):
+            return None
+        assert self._free_levels is not None  # It is made with the stack.
+        velocity = self._free_levels.solve(self.damping, self.rank_tolerance)
+        if velocity is None:
+            return None
+        held = not _keeps(velocity, bounds.lower, bounds.upper, bounds.matrix)
+        return None if held else velocity
+
     def _solve_free_levels(self, levels: list[Level], bounds: Bounds) -> tuple[int, list[Step]]:
         """Solve the levels whose best velocity is within all bounds by itself.
 
@@ -159,21 +167,6 @@ class QpSolver(Solver):
         """Squared length up to which a direction of rows is left to the levels below."""
         # The sum of the eigenvalues of rows @ rows.T.
         return self.rank_tolerance * max(float(np.vdot(rows, rows)), 1e-300)
-
-
-class Bounds(NamedTuple):
-    """Bounds on the unknowns, then on rows of them; and which constraint set which.
-
-    Attributes:
-        lower, upper: shape (unknowns + rows,).
-        matrix: the rows, shape (rows, unknowns).
-        owners: constraints, and where theirs are among all bounds.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    matrix: np.ndarray
-    owners: Owners
 
 
 class Kept(NamedTuple):
@@ -273,62 +266,6 @@ def _keep(kept: Kept | None, rows: np.ndarray, gram: np.ndarray, smallest: float
         np.concatenate([kept.dual, dual]),
         whole and kept.is_whole,
     )
-
-
-def _collect_bounds(kinematics: TaskKinematics, constraints: list[Constraint]) -> Bounds:
-    """Bounds of all constraints that are kept exactly."""
-    size = kinematics.num_unknowns
-    lower, upper = np.empty(size), np.empty(size)
-    lower.fill(-UNBOUNDED)
-    upper.fill(UNBOUNDED)
-    owners: Owners = []
-    blocks: list[np.ndarray] = []
-    lowers: list[np.ndarray] = []
-    uppers: list[np.ndarray] = []
-    start = size
-    for constraint in constraints:
-        if not is_kept_exactly(constraint):
-            continue
-        if isinstance(constraint, JointConstraint):
-            index = constraint.unknowns
-            if isinstance(index, slice):
-                np.maximum(lower[index], constraint.lower, out=lower[index])
-                np.minimum(upper[index], constraint.upper, out=upper[index])
-            else:
-                lower[index] = np.maximum(lower[index], constraint.lower)
-                upper[index] = np.minimum(upper[index], constraint.upper)
-            owners.append((constraint, index))
-        elif isinstance(constraint, RowConstraint):
-            rows = constraint.matrix(kinematics)
-            _check_rows(constraint, rows, size)
-            blocks.append(rows)
-            lowers.append(np.maximum(constraint.lower, -UNBOUNDED))
-            uppers.append(np.minimum(constraint.upper, UNBOUNDED))
-            owners.append((constraint, slice(start, start + len(rows))))
-            start += len(rows)
-    # Two constraints may leave nothing between them (braking against a limit that has moved):
-    # the nearest velocity to both is then the only one allowed.
-    crossed = lower > upper
-    if crossed.any():
-        lower[crossed] = upper[crossed] = 0.5 * (lower[crossed] + upper[crossed])
-    matrix = np.vstack(blocks) if blocks else np.zeros((0, size))
-    if blocks:
-        lower, upper = np.concatenate([lower, *lowers]), np.concatenate([upper, *uppers])
-    return Bounds(lower, upper, matrix, owners)
-
-
-def _check_rows(constraint: RowConstraint, rows: np.ndarray, size: int) -> None:
-    """Refuse rows and bounds that do not fit, or of which no motion can be said to keep them."""
-    bounds = (constraint.lower, constraint.upper)
-    shapes = [rows.shape, *(bound.shape for bound in bounds)]
-    if shapes != [(len(rows), size), (len(rows),), (len(rows),)]:
-        raise TaskError(
-            f'constraint {constraint.name!r}: a matrix of {size} columns with one lower and one '
-            f'upper bound a row expected, got shapes {shapes}'
-        )
-    # Sums are quicker than a look at every element, and hold a NaN if an element does.
-    if np.isnan(rows.sum()) or np.isnan(bounds[0].sum()) or np.isnan(bounds[1].sum()):
-        raise TaskError(f'constraint {constraint.name!r}: its rows or bounds are not numbers')
 
 
 def _solve_level(

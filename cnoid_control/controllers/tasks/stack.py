@@ -8,7 +8,8 @@ import numpy as np
 
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.task import JointTask, Task
+from cnoid_control.controllers.tasks.point_rows import PointRows
+from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, row_changes
 
 
 class Level(NamedTuple):
@@ -27,79 +28,112 @@ class Level(NamedTuple):
     @property
     def lm_damping(self) -> float:
         """Levenberg-Marquardt damping: large while the tasks are far from their targets."""
-        return sum(
-            task.lm_damping * float(task.weight @ (task.velocity * task.velocity))
-            for task in self.tasks
-            if task.lm_damping
-        )
+        damping = 0.0
+        for task in self.tasks:
+            if task.lm_damping:
+                squares = task.velocity * task.velocity
+                damping += task.lm_damping * float(task.weight.dot(squares))
+        return damping
+
+
+class _Rows(NamedTuple):
+    """Where the rows of a task are that are looked at in each tick, one task at a time."""
+
+    task: Task
+    place: np.ndarray
+    counted: np.ndarray | None
+    scale: np.ndarray | None
+    shape: tuple[int, int]
 
 
 class TaskStack:
     """Rows and wanted velocities of tasks; those without weight are left out.
 
     Which rows there are is found once, and again when `fits` says no; `refresh` fills them in
-    each tick, into the same arrays.
+    each tick, into the same arrays: those of links in the world's axes all at once, those of
+    joints in the last level never again, those of other tasks one by one.
 
     Attributes:
         levels: the tasks by priority, highest first; one without rows where there are no tasks.
+        rows: rows of all levels, shape (rows, unknowns).
+        wanted: what they are to give, shape (rows,).
+        num_kept: number of rows above the last level.
+        num_dense: number of rows in front of those of the last level's joint tasks, which have
+            one element each.
+        joint_weights: sum of the weights of these on each unknown, shape (unknowns,).
     """
 
     def __init__(self, kinematics: TaskKinematics, tasks: list[Task]) -> None:
         """Find the rows that count."""
         self._kinematics = kinematics
-        self._given = [
-            (task, task.priority, task.row_scale, task.counted_rows, task.size) for task in tasks
-        ]
-        size = kinematics.num_unknowns
-        ordered = sorted(tasks, key=lambda task: task.priority)
+        self._tasks = list(tasks)
+        self._seen = row_changes()
+        self._given = [_given(task) for task in tasks]
+        # As long as they are there, no other array is taken for one of them.
+        self._arrays = [(task.row_scale, task.counted_rows) for task in tasks]
+        last = max((task.priority for task in tasks), default=0)
+        # Joint tasks of the last level at its end.
+        ordered = sorted(
+            tasks,
+            key=lambda task: (task.priority, task.priority == last and _is_constant(task)),
+        )
+        self._ordered = ordered
         starts = np.cumsum([0, *(task.size for task in ordered)]).tolist()
-        self._all_rows = np.zeros((starts[-1], size))
-        self._asked = np.zeros(starts[-1])
-        # The rows of joint tasks do not change with the state.
-        self._places = [
-            (
-                task,
-                self._all_rows[start:end],
-                self._asked[start:end],
-                type(task).jacobian is JointTask.jacobian and 'jacobian' not in vars(task),
-            )
-            for task, start, end in zip(ordered, starts[:-1], starts[1:], strict=True)
-        ]
-        for task, rows, _, is_constant in self._places:
-            if is_constant:
-                rows[:] = task.jacobian(kinematics)
-        scales = [
-            np.ones(task.size) if task.row_scale is None else task.row_scale for task in ordered
-        ]
-        scale = np.concatenate([np.zeros(0), *scales])
+        self._num_asked = starts[-1]
+        scale = np.concatenate(
+            [np.zeros(0)]
+            + [np.ones(t.size) if t.row_scale is None else t.row_scale for t in ordered]
+        )
         counted = np.flatnonzero(scale)
         self._counted = None if len(counted) == len(scale) else counted
         scale = scale[counted]
         self._scale = None if (scale == 1.0).all() else scale
-        if self._counted is None and self._scale is None:
-            self._rows, self._wanted = self._all_rows, self._asked
-        else:
-            self._rows, self._wanted = np.zeros((len(counted), size)), np.zeros(len(counted))
+        size = kinematics.num_unknowns
+        self.rows = np.zeros((len(counted), size))
+        self.wanted = np.zeros(len(counted))
+        ends = np.searchsorted(counted, starts).tolist()
+        self._others: list[_Rows] = []
+        points = []
+        for i, task in enumerate(ordered):
+            place = slice(ends[i], ends[i + 1])
+            rows, own = self.rows[place], counted[place] - starts[i]
+            if _is_constant(task) and task.priority == last:
+                rows[:] = scale[place, None] * task.jacobian(kinematics)[own]
+            elif _is_plain(task) and kinematics.has_point_rows(task.link):  # type: ignore[attr-defined]
+                points.append((task.link, place, own, scale[place]))  # type: ignore[attr-defined]
+            else:
+                is_scaled = bool((scale[place] != 1.0).any())
+                self._others.append(
+                    _Rows(
+                        task,
+                        rows,
+                        None if len(own) == task.size else own,
+                        scale[place, None] if is_scaled else None,
+                        (task.size, size),
+                    )
+                )
+        self._points = PointRows(kinematics, points, self.rows) if points else None
         self.levels: list[Level] = []
         for priority in sorted({task.priority for task in tasks}) or [0]:
             members = [i for i, task in enumerate(ordered) if task.priority == priority]
-            first, last = (members[0], members[-1] + 1) if members else (0, 0)
-            place = slice(*np.searchsorted(counted, [starts[first], starts[last]]).tolist())
-            self.levels.append(Level(ordered[first:last], self._rows[place], self._wanted[place]))
+            begin, end = (members[0], members[-1] + 1) if members else (0, 0)
+            place = slice(ends[begin], ends[end])
+            self.levels.append(Level(ordered[begin:end], self.rows[place], self.wanted[place]))
+        self.num_kept = len(self.rows) - len(self.levels[-1].rows)
+        dense = [i for i, t in enumerate(ordered) if t.priority != last or not _is_constant(t)]
+        self.num_dense = ends[dense[-1] + 1] if dense else 0
+        self.joint_weights = np.square(self.rows[self.num_dense :]).sum(axis=0)
 
     def fits(self, kinematics: TaskKinematics, tasks: list[Task]) -> bool:
         """Whether these tasks have the same rows, weights and priorities as those given."""
-        if kinematics is not self._kinematics or len(tasks) != len(self._given):
+        if kinematics is not self._kinematics or tasks != self._tasks:
             return False
-        for task, (known, priority, scale, counted, size) in zip(tasks, self._given, strict=True):
-            if (
-                task is not known
-                or task.priority != priority
-                or task.row_scale is not scale
-                or task.counted_rows is not counted
-                or task.size != size
-            ):
+        # A number tells whether any task has changed at all.
+        changes = row_changes()
+        if changes != self._seen:
+            if self._given != [_given(task) for task in tasks]:
                 return False
+            self._seen = changes
         return True
 
     def refresh(self) -> None:
@@ -109,23 +143,52 @@ class TaskStack:
             TaskError: the rows of a task have another shape.
         """
         kinematics = self._kinematics
-        for task, rows, asked, is_constant in self._places:
-            if not is_constant:
-                jacobian = task.jacobian(kinematics)
-                if jacobian.shape != rows.shape:
-                    raise TaskError(
-                        f'task {task.name!r}: a Jacobian of shape {rows.shape} expected, got '
-                        f'{jacobian.shape}'
-                    )
-                rows[:] = jacobian
-            asked[:] = task.velocity
+        if self._points is not None:
+            self._points.refresh()
+        for task, place, counted, scale, shape in self._others:
+            jacobian = task.jacobian(kinematics)
+            if jacobian.shape != shape:
+                raise TaskError(
+                    f'task {task.name!r}: a Jacobian of shape {shape} expected, got '
+                    f'{jacobian.shape}'
+                )
+            if counted is not None:
+                jacobian = jacobian.take(counted, 0)
+            if scale is None:
+                place[:] = jacobian
+            else:
+                np.multiply(jacobian, scale, out=place)
+        if not self._num_asked:
+            return
+        asked = np.concatenate([task.velocity for task in self._ordered])
         if self._counted is not None:
-            # Nothing to clip: it is the quickest way to take rows into an array that is there.
-            self._all_rows.take(self._counted, 0, self._rows, 'clip')
-            self._asked.take(self._counted, 0, self._wanted, 'clip')
-            if self._scale is not None:
-                self._rows *= self._scale[:, None]
-                self._wanted *= self._scale
-        elif self._scale is not None:
-            np.multiply(self._all_rows, self._scale[:, None], out=self._rows)
-            np.multiply(self._asked, self._scale, out=self._wanted)
+            # Nothing to clip: it is the quickest way to take elements into an array that is there.
+            asked.take(self._counted, None, self.wanted, 'clip')
+        else:
+            self.wanted[:] = asked
+        if self._scale is not None:
+            self.wanted *= self._scale
+
+
+def _given(task: Task) -> tuple[object, ...]:
+    """What the place and the kind of a task's rows depend on; arrays by identity."""
+    places = (id(task.row_scale), id(task.counted_rows))
+    return (task.priority, task.size, *places, *_frames(task))
+
+
+def _frames(task: Task) -> tuple[object, ...]:
+    return (task.link, task.reference) if isinstance(task, BodyTask) else ()
+
+
+def _is_constant(task: Task) -> bool:
+    """Whether the rows do not change with the state: those of joint tasks."""
+    return type(task).jacobian is JointTask.jacobian and 'jacobian' not in vars(task)
+
+
+def _is_plain(task: Task) -> bool:
+    """Whether the rows are the velocity of a link's origin in the world's axes."""
+    return (
+        type(task).jacobian is BodyTask.jacobian
+        and 'jacobian' not in vars(task)
+        and task.reference is None  # type: ignore[attr-defined]
+    )

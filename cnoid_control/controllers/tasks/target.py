@@ -83,8 +83,9 @@ class Target(Strict):
 
     def step(self, dt: float) -> np.ndarray:
         """Refresh the output; called once per tick."""
-        self.output = self._interpolator.step(dt)
-        return self.output
+        output = self._interpolator.step(dt)
+        put(self, 'output', output)
+        return output
 
 
 class PoseTarget(Strict):
@@ -105,6 +106,8 @@ class PoseTarget(Strict):
         self._input = np.eye(4)
         # Position of the pose asked for where it is another one than in `_input`.
         self._position: np.ndarray | None = None
+        # Whether the output is on a way, and not at the goal.
+        self._moves = False
         self.output: pin.SE3 = pin.SE3.Identity()
         self.reset(self._input)
 
@@ -167,13 +170,15 @@ class PoseTarget(Strict):
 
     def _go(self, start: pin.SE3) -> None:
         """Plan the way from a pose to the goal."""
-        self._moves = not isinstance(self._interpolator, IdentityInterpolator)
-        if not self._moves:
+        if isinstance(self._interpolator, IdentityInterpolator):
             put(self, 'output', self._goal)
-            self._twist = np.zeros(6)
-            # A way that was being gone is not gone on with.
-            self.velocity = np.zeros(6)
+            if self._moves:
+                # A way that was being gone is not gone on with.
+                self._moves = False
+                self._twist = np.zeros(6)
+                self.velocity = np.zeros(6)
             return
+        self._moves = True
         # The way is straight in the coordinates of the twist from the pose of now.
         self._start = start
         self._interpolator.reset(np.zeros(6))

@@ -32,12 +32,15 @@ class TargetMotion(abc.ABC):
     def step(self, time: float) -> None:
         """Put the target where it should be at a time since the start [s]."""
         target = self.task.target
-        if self._start is None:
-            self._start = np.array(target.input)
+        start = self._start
         if isinstance(target, PoseTarget):
-            target.move_to(self._start[:3, 3] + self.offset(time))
+            if start is None:
+                start = self._start = target.input[:3, 3].copy()
+            target.move_to(start + self.offset(time))
         else:
-            target.set(self._start + self.offset(time))
+            if start is None:
+                start = self._start = np.array(target.input)
+            target.set(start + self.offset(time))
 
 
 class CircleMotion(TargetMotion):
@@ -82,6 +85,7 @@ class WaypointMotion(TargetMotion):
                 f'times {parameters.times} and {values.size} offsets'
             )
         self._offsets = np.vstack([np.zeros(size), values.reshape(-1, size)])
+        self._ways = np.diff(self._offsets, axis=0)
         self._repeat = parameters.repeat
 
     def offset(self, time: float) -> NDArray[np.float64]:
@@ -94,7 +98,7 @@ class WaypointMotion(TargetMotion):
             return self._offsets[-1]
         start, stop = self._times[after - 1], self._times[after]
         blend = polynomial((time - start) / (stop - start), 5)
-        return self._offsets[after - 1] + blend * (self._offsets[after] - self._offsets[after - 1])
+        return self._offsets[after - 1] + blend * self._ways[after - 1]
 
 
 def make_motion(task: Task, parameters: MotionParameters) -> TargetMotion | None:

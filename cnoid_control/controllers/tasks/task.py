@@ -21,6 +21,20 @@ from cnoid_control.controllers.tasks.target import fixed
 NO_LIMIT = 1e9
 
 
+# How often the rows of any task were changed: what was found for them holds until then.
+_changes = 0
+
+
+def row_changes() -> int:
+    """A number that differs once places, weights or frames of any task's rows have changed."""
+    return _changes
+
+
+def _note_row_change() -> None:
+    global _changes
+    _changes += 1
+
+
 @dataclass
 class VelocityShaper(Strict):
     """Adds integral and derivative action to what a task asks for, then limits its norm.
@@ -92,11 +106,9 @@ class Task(Element):
     and `error` how far the quantity is from its target.
 
     Attributes:
-        priority: 0 is served first; a higher number only with what is left. `qp` solver only.
         lm_damping: damping of the solution in proportion to the task's weighted squared
             velocity, for targets out of reach. `qp` solver only.
         selection: 1 for the rows that the task cares for, 0 for the others, shape (size,).
-        size: number of rows.
         row_scale: root of the weight of each row, 0 for the rows that are not selected; None
             where all are 1.
         counted_rows: the rows whose scale is not 0; None where all count.
@@ -113,8 +125,8 @@ class Task(Element):
     def __init__(self, name: str, size: int) -> None:
         """Make a task of `size` rows that is not on a controller yet."""
         super().__init__(name)
-        self.size = size
-        self.priority = 0
+        self._size = size
+        self._priority = 0
         self._weight = fixed(np.ones(size))
         self.row_scale: np.ndarray | None = None
         self.counted_rows: np.ndarray | None = None
@@ -124,6 +136,26 @@ class Task(Element):
         self.velocity = np.zeros(size)
         self.error = np.zeros(size)
         self._selection = fixed(np.ones(size))
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self._size
+
+    @size.setter
+    def size(self, value: int) -> None:
+        self._size = value
+        _note_row_change()
+
+    @property
+    def priority(self) -> int:
+        """0 is served first; a higher number only with what is left. `qp` solver only."""
+        return self._priority
+
+    @priority.setter
+    def priority(self, value: int) -> None:
+        self._priority = value
+        _note_row_change()
 
     @property
     def weight(self) -> np.ndarray:
@@ -155,6 +187,7 @@ class Task(Element):
         scale = np.sqrt(self._weight) * self._selection
         self.row_scale = None if (scale == 1.0).all() else scale
         self.counted_rows = None if scale.all() else np.flatnonzero(scale)
+        _note_row_change()
 
     def compute(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """What the task asks for in this tick, as in `velocity`.
@@ -231,7 +264,7 @@ class JointTask(Task):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Refresh what is asked for."""
-        self.velocity = self._selection * self.compute_joint_velocity(kinematics, dt)
+        put(self, 'velocity', self._selection * self.compute_joint_velocity(kinematics, dt))
 
     @abc.abstractmethod
     def compute_joint_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
@@ -250,7 +283,7 @@ class JointTask(Task):
 
     def positions(self, kinematics: TaskKinematics) -> np.ndarray:
         """Displacements of the group's joints [rad] or [m], shape (size,)."""
-        return kinematics.body.joint_arrays['q'][self._slots]
+        return kinematics.body.joint_arrays['q'].take(self._slots)
 
 
 class BodyTask(Task):
@@ -258,10 +291,6 @@ class BodyTask(Task):
 
     Rows are linear x y z and angular x y z of the link's origin, in the axes of the reference.
 
-    Attributes:
-        link: link that should move.
-        reference: link whose axes targets and selection are given in; None for the world.
-            It may be changed at any time, and the target is read in the new axes at once.
     """
 
     family: ClassVar[str] = 'body'
@@ -269,9 +298,38 @@ class BodyTask(Task):
     def __init__(self, name: str, link: Link, reference: Link | None = None) -> None:
         """Make a task for a link."""
         super().__init__(name, 6)
-        self.link = link
-        self.reference = reference
+        self._link = link
+        self._reference = reference
         self._axes: np.ndarray | None = None
+        # Whether any angular row is selected.
+        self._turns = True
+
+    def _rescale(self) -> None:
+        super()._rescale()
+        self._turns = bool(self._selection[3:].any())
+
+    @property
+    def link(self) -> Link:
+        """Link that should move."""
+        return self._link
+
+    @link.setter
+    def link(self, value: Link) -> None:
+        self._link = value
+        _note_row_change()
+
+    @property
+    def reference(self) -> Link | None:
+        """Link whose axes targets and selection are given in; None for the world.
+
+        It may be changed at any time, and the target is read in the new axes at once.
+        """
+        return self._reference
+
+    @reference.setter
+    def reference(self, value: Link | None) -> None:
+        self._reference = value
+        _note_row_change()
 
     @property
     def last_velocity_in_reference(self) -> np.ndarray:

@@ -389,9 +389,7 @@ class TaskSolver(TaskCallbacks):
         q[kinematics.joint_slots] += self.velocity[kinematics.root_unknowns :] * self.period
         if kinematics.root_unknowns:
             pose = pin.SE3(body.root_axes, body.root_q[:3])
-            moved = pose * pin.exp6(self.velocity[:6] * self.period)
-            body.set_link_value(0, 'R', moved.rotation)
-            body.set_link_value(0, 'p', moved.translation)
+            body.set_root_pose(pose * pin.exp6(self.velocity[:6] * self.period))
 
     @property
     def active_tasks(self) -> list[Task]:
