@@ -30,10 +30,10 @@ def test_every_room_is_in_the_table(root):
 def test_commands_and_configurations_exist(root):
     """Every command, configuration and launch file that the README names is there."""
     from cnoid_control.catalog import ITEMS
-    from cnoid_control.cli.main import COMMANDS
+    from cnoid_control.cli.command import COMMANDS
 
     used = set(re.findall(r'^    cnoid_control (\w+)', README, re.MULTILINE))
-    assert used <= {command.name for command in COMMANDS}
+    assert used <= set(COMMANDS)
     for name in re.findall(r'cnoid_control run (\w+)(?: |$)', README):
         assert (root / 'config' / f'{name}.yaml').is_file() or name in ITEMS
     for name in re.findall(r'ros2 launch cnoid_control (\S+)', README):

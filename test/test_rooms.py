@@ -21,8 +21,8 @@ ROOMS = sorted(
 # The Python API stands beside the rooms, in modules of its own.
 API = {'simulation', 'simulated_robot', 'shared_world', 'recording', 'notebook'}
 SHARED = {
-    'exceptions', 'interpolation', 'lazy', 'parameter_reference', 'parameters', 'share',
-    'strict_yaml',
+    'entry_points', 'exceptions', 'interpolation', 'lazy', 'parameter_reference', 'parameters',
+    'share', 'strict_yaml',
 }  # fmt: skip
 # Functions that make controllers are run by blocks, which are controllers themselves: the
 # registry asks for that family where one is named, and only then.

@@ -3,6 +3,8 @@
 Each module `rows_*.py` in this package contributes its `ROWS`.
 """
 
-from cnoid_control.bench.row import BenchRow, FailedRow, MetricRow
+from cnoid_control.lazy import lazy_names
 
 __all__ = ['BenchRow', 'FailedRow', 'MetricRow']
+
+__getattr__ = lazy_names(__name__, dict.fromkeys(__all__, 'row'))

@@ -119,7 +119,9 @@ def seen_inertias(body: Body) -> tuple[np.ndarray, np.ndarray]:
     """
     tree, count = body.tree, body.num_joints
     # Joints that follow no other one: those with an id, then virtual ones that move freely.
-    followed = np.setdiff1d(np.arange(tree.num_slots), tree.mimic_slots)
+    follows = np.zeros(tree.num_slots, dtype=bool)
+    follows[tree.mimic_slots] = True
+    followed = np.flatnonzero(~follows)
     slot_map = np.eye(tree.num_slots)
     slot_map[tree.mimic_slots] = 0.0
     slot_map[tree.mimic_slots, tree.mimicked_slots] = tree.mimic_multipliers

@@ -67,7 +67,7 @@ def _solid_corners(solid: Geometry) -> Corners | None:
         return Corners(ends, solid.radius)
     if isinstance(solid, (Cylinder, Cone)):
         half = solid.length / 2.0
-        rim = _circle(solid.radius)
+        rim = solid.radius * _circle()
         end = np.array([0.0, 0.0, half])
         top = end[None] if isinstance(solid, Cone) else rim + end
         return Corners(np.concatenate([rim - end, top]), 0.0)
@@ -82,18 +82,21 @@ def _solid_corners(solid: Geometry) -> Corners | None:
     return None
 
 
+@lru_cache(maxsize=1)
 def _sphere() -> np.ndarray:
     """Points on a sphere of radius 1, its six ends included, shape (n, 3)."""
-    rim = _circle(1.0)
+    rim = _circle()
     rings = [
         rim * np.cos(up) + [0.0, 0.0, np.sin(up)] for up in np.linspace(-1, 1, 17) * np.pi / 2
     ]
     return np.concatenate(rings)
 
 
-def _circle(radius: float) -> np.ndarray:
+@lru_cache(maxsize=1)
+def _circle() -> np.ndarray:
+    """Points on a circle of radius 1 about the z axis, shape (n, 3)."""
     angles = np.linspace(0.0, 2.0 * np.pi, CIRCLE_POINTS, endpoint=False)
-    return radius * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+    return np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
 
 
 @lru_cache(maxsize=512)

@@ -9,7 +9,6 @@ import platform
 import sys
 from typing import TYPE_CHECKING
 
-from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import describe
 
 if TYPE_CHECKING:
@@ -138,6 +137,3 @@ def _failed_table(failed: list[FailedRow]) -> Table:
     for row in failed:
         table.add_row(row.name, row.subject, row.reference, f'[red]{escape(row.reason)}[/]')
     return table
-
-
-BENCH = Command('bench', 'measure the performance table', add_arguments, run)

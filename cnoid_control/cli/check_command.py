@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
@@ -183,8 +182,3 @@ def _used_rows(report: Report) -> list[tuple[str, str]]:
             rows.append((interface, f'{one.topic} ({one.state}): {", ".join(one.joints)}'))
     rows += [(f'device {name}', topic) for name, topic in plan.devices.items()]
     return rows
-
-
-CHECK = Command(
-    'check', 'look at a running ros2_control system before anything moves', add_arguments, run
-)

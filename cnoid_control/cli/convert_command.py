@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from cnoid_control.cli.command import Command
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -24,6 +22,3 @@ def run(args: argparse.Namespace) -> int:
         f'{len(description.devices)} devices'
     )
     return 0
-
-
-CONVERT = Command('convert', 'write a robot model as URDF', add_arguments, run)

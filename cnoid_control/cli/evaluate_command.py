@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import INTERRUPTED, Command
+from cnoid_control.cli.command import INTERRUPTED
 from cnoid_control.cli.executor_arguments import add_executor_arguments
 from cnoid_control.cli.run_command import (
     add_config_arguments,
@@ -209,11 +209,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _view(log: str) -> None:
     """Show a log in a browser until it is interrupted."""
-    from cnoid_control.cli.view_command import VIEW
+    from cnoid_control.cli import view_command
 
     parser = argparse.ArgumentParser()
-    VIEW.add_arguments(parser)
-    VIEW.run(parser.parse_args([log]))
+    view_command.add_arguments(parser)
+    view_command.run(parser.parse_args([log]))
 
 
 def _unmet(evaluation: Evaluation, requirements: list[Any]) -> list[str]:
@@ -337,6 +337,3 @@ def _print_separations(evaluation: Evaluation, console: Console) -> None:
         quarters = '  '.join(f'{rate:4.0%}' for rate in one.quarters)
         table.add_row(one.name, one.side, f'{one.auc:.2f}', f'{one.p:.1g}', quarters)
     console.print(table)
-
-
-EVALUATE = Command('evaluate', 'do randomised runs of a controller', add_arguments, run)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.faults.table import FaultResult, run_row, skipped, to_json, to_markdown
@@ -114,6 +113,3 @@ def _results(args: argparse.Namespace) -> Iterator[FaultResult]:
         why = f': {result.outcome}' if result.survived is None else ''
         print(f'{result.fault} ({result.where}): {MARKS[result.survived]}{why}', file=sys.stderr)
         yield result
-
-
-FAULTS = Command('faults', 'inject faults and show the fault table', add_arguments, run)

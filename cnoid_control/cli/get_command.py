@@ -8,7 +8,6 @@ import sys
 
 from cnoid_control.catalog.models import cache_folder, cached_model
 from cnoid_control.catalog.table import ITEMS, Item
-from cnoid_control.cli.command import Command
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
@@ -93,6 +92,3 @@ def _describe(item: Item) -> dict[str, object]:
         'size': item.size,
         'path': str(path) if path else None,
     }
-
-
-GET = Command('get', 'get robots that others publish, or list them', add_arguments, run)

@@ -11,7 +11,6 @@ from string import Template
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.init_templates import (
     CONFIG,
     CONTROLLER,
@@ -351,6 +350,3 @@ def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
     print(f'run it:           cnoid_control run {config} --duration 10')
     print(f'launch it:        ros2 launch cnoid_control robot.launch.py config:={config}')
     return 0
-
-
-INIT = Command('init', 'write a folder to start from, for any robot or policy', add_arguments, run)

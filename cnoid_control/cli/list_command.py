@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import inspect
 import json
 from dataclasses import asdict
 from pathlib import Path
 
-from cnoid_control.cli.command import Command
+from cnoid_control.cli.quick_start import quick_start
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.registry import hardware_kind, hardware_names
 from cnoid_control.parameter_reference import ParameterRow, describe_parameters
 from cnoid_control.plugin.exceptions import ControllerLoadError
 from cnoid_control.plugin.options import parse_option_string
-from cnoid_control.plugin.registry import controller_names, find_controller
-from cnoid_control.share import share_folder
+from cnoid_control.plugin.registry import (
+    controller_entry_points,
+    controller_names,
+    find_controller,
+)
+from cnoid_control.share import NAME, share_folder
 
 # Defaults that say nothing in an example, and the number of options in one.
 EMPTY = ("''", '[]', '{}')
@@ -43,14 +48,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def describe_controllers() -> dict[str, str]:
     """Controllers by name, each with the first line of its documentation."""
     found = {}
-    for name in controller_names():
+    for name, point in controller_entry_points().items():
         try:
-            text = (find_controller(name).__doc__ or '').strip()
+            text = (
+                _written_text(point.module, point.attr)
+                or (find_controller(name).__doc__ or '').strip()
+            )
             found[name] = text.splitlines()[0] if text else ''
         except ControllerLoadError as error:
             # One that is broken must not hide the others.
             found[name] = f'cannot be loaded: {str(error).splitlines()[-1]}'
     return found
+
+
+def _written_text(module: str, name: str) -> str:
+    """Documentation of one of this package's classes, read from the source.
+
+    To import them all would take several times as long as the rest of the list. Empty where the
+    class is not of this package, or not found in the source.
+    """
+    package, *parts = module.split('.')
+    path = Path(__file__).parent.parent.joinpath(*parts)
+    path = path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
+    if package != NAME or not path.is_file():
+        return ''
+    for node in ast.parse(path.read_text(encoding='utf-8')).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return ast.get_docstring(node) or ''
+        if isinstance(node, ast.ImportFrom) and name in [one.name for one in node.names]:
+            return _written_text(node.module or '', name)
+    return ''
 
 
 def describe_configs() -> dict[str, str]:
@@ -68,6 +95,7 @@ def _first_comment(path: Path) -> str:
     return line.lstrip('# ') if line.startswith('#') else ''
 
 
+@quick_start()
 def run(args: argparse.Namespace) -> int:
     """Print controllers, configurations and hardware, or the graph of a configuration."""
     if args.graph:
@@ -197,11 +225,3 @@ def _show_graph(name: str, picture: str | None) -> int:
     if picture:
         draw_graph(root, picture, config.name)
     return 0
-
-
-LIST = Command(
-    'list',
-    'list controllers, configs and hardware that are installed, or the options of one',
-    add_arguments,
-    run,
-)

@@ -8,33 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from cnoid_control.cli.bench_command import BENCH
-from cnoid_control.cli.check_command import CHECK
-from cnoid_control.cli.command import INTERRUPTED, missing_modules_named
-from cnoid_control.cli.convert_command import CONVERT
-from cnoid_control.cli.evaluate_command import EVALUATE
-from cnoid_control.cli.faults_command import FAULTS
-from cnoid_control.cli.get_command import GET
-from cnoid_control.cli.init_command import INIT
-from cnoid_control.cli.list_command import LIST
-from cnoid_control.cli.new_command import NEW
-from cnoid_control.cli.plot_command import PLOT
-from cnoid_control.cli.policy_command import POLICY
-from cnoid_control.cli.render_command import RENDER
-from cnoid_control.cli.replay_command import REPLAY
-from cnoid_control.cli.run_command import RUN
-from cnoid_control.cli.show_command import SHOW
-from cnoid_control.cli.teleop_command import TELEOP
-from cnoid_control.cli.tune_command import TUNE
-from cnoid_control.cli.view_command import VIEW
+from cnoid_control.cli.command import COMMANDS, INTERRUPTED, find_command
+from cnoid_control.cli.missing_library import missing_modules_named
+from cnoid_control.cli.quick_start import quick_start
 from cnoid_control.exceptions import CnoidControlError
-
-COMMANDS = (
-    RUN, LIST, GET, SHOW, NEW, INIT, CONVERT,
-    VIEW, RENDER, PLOT, REPLAY,
-    POLICY, TELEOP, EVALUATE, TUNE,
-    CHECK, BENCH, FAULTS,
-)  # fmt: skip
 
 # What shells show for a program that SIGPIPE has ended.
 PIPE_CLOSED = 141
@@ -53,8 +30,13 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Parser of the whole command line."""
+def make_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Parser of the command line.
+
+    Args:
+        words: what it will parse. Only the commands among them are imported and have their
+            arguments; all of them where None.
+    """
     parser = argparse.ArgumentParser(
         prog='cnoid_control',
         description='Run robot controllers in physics, or on a robot through ros2_control.',
@@ -62,14 +44,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument('--version', action=_Version, help='print the version')
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
-    for command in COMMANDS:
-        subparser = commands.add_parser(
-            command.name,
-            help=command.help,
-            description=command.help[:1].upper() + command.help[1:],
-        )
-        command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run)
+    for name, text in COMMANDS.items():
+        about = text[:1].upper() + text[1:]
+        subparser = commands.add_parser(name, help=text, description=about)
+        if words is None or name in words:
+            command = find_command(name)
+            command.add_arguments(subparser)
+            subparser.set_defaults(run=command.run)
     return parser
 
 
@@ -87,7 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from cnoid_control.ros.node.control_node import main as node_main
 
         return node_main(words)
-    args = make_parser().parse_args(words)
+    with quick_start():
+        args = make_parser(words).parse_args(words)
     try:
         with missing_modules_named():
             status = args.run(args)

@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from string import Template
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.starter import check_name, class_name, write_files
 from cnoid_control.exceptions import CnoidControlError
 
@@ -158,6 +157,3 @@ def run(args: argparse.Namespace) -> int:
     print(f'\nrun it:   cnoid_control run {args.name} --duration 10')
     print(f'test it:  python3 -m pytest {args.name}')
     return 0
-
-
-NEW = Command('new', 'write a working controller with its config and test', add_arguments, run)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.run_command import seconds
 from cnoid_control.exceptions import CnoidControlError
 
@@ -70,6 +69,3 @@ def _write_layout(sources: list[str], out: Path) -> int:
     out.write_text(layout(joints), encoding='utf-8')
     print(f'{out}: layout of PlotJuggler for {len(joints)} joints')
     return 0
-
-
-PLOT = Command('plot', 'draw logs on one page', add_arguments, run)

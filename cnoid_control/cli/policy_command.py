@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.run_command import add_config_arguments, config_from_arguments, seconds
 from cnoid_control.exceptions import CnoidControlError
 
@@ -212,6 +211,3 @@ def _print_difference(difference: Difference | None, what: str, console: Console
     console.print(f'terms that differ: {", ".join(difference.terms)}', highlight=False)
     for hint in difference.hints:
         console.print(f'- {hint}', highlight=False, soft_wrap=True)
-
-
-POLICY = Command('policy', 'show what a policy is told, and compare it', add_arguments, run)

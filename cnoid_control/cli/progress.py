@@ -7,14 +7,15 @@ import signal
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+    from rich.progress import Progress
 
-from cnoid_control.runtime.loop import ControlLoop
-from cnoid_control.runtime.summary import RunMonitor
+    from cnoid_control.runtime.loop import ControlLoop
+    from cnoid_control.runtime.summary import RunMonitor
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -67,6 +68,8 @@ class RunProgress:
         self._start = 0.0
         self._limited = 0
         if console.is_terminal and loop.trace is not None:
+            from rich.progress import BarColumn, Progress, TextColumn
+
             total = None if math.isinf(duration) else duration
             self._progress = Progress(
                 BarColumn(bar_width=20),

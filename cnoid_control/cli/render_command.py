@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.run_command import add_config_arguments, config_from_arguments, seconds
 from cnoid_control.exceptions import CnoidControlError
 
@@ -222,8 +221,3 @@ def _record(args: argparse.Namespace, path: Path) -> None:
         summary = simulation.complete(duration, False)
     if summary['exit'] == 'failed':
         console.print(f'the run failed: {summary["reason"]}', markup=False, highlight=False)
-
-
-RENDER = Command(
-    'render', 'draw a picture or a film of a run, without a display', add_arguments, run
-)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from cnoid_control.cli.command import Command
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -54,8 +52,3 @@ def run(args: argparse.Namespace) -> int:
         if result.outcome.reason:
             print(result.outcome.reason)
     return 0 if result.identical else 1
-
-
-REPLAY = Command(
-    'replay', 'feed a log to its controller again and compare the outputs', add_arguments, run
-)

@@ -12,15 +12,15 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from cnoid_control.cli.command import Command, missing_modules_named
+from cnoid_control.cli.missing_library import missing_modules_named
+from cnoid_control.cli.quick_start import quick_start
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import hardware_kind, hardware_names, observable_devices
 from cnoid_control.runtime.config import RunConfig, parse_value
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from cnoid_control.runtime.loop import ControlLoop
+    from cnoid_control.runtime.recorder import Recorder
     from cnoid_control.simulation import Simulation
     from cnoid_control.viewer.run_view import ViewParameters
 
@@ -164,6 +164,7 @@ def seconds(text: str) -> float:
     return value
 
 
+@quick_start()
 def config_from_arguments(args: argparse.Namespace) -> RunConfig:
     """Configuration of the command line: the file, with its arguments put in.
 
@@ -237,11 +238,8 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, out: TextIO) -> int:
     """Run one robot or several; the summary goes to a stream."""
     # The parts of a run are imported here so that the other commands start quickly.
-    from rich.console import Console
-
     from cnoid_control.cli.output_file import check_output
-    from cnoid_control.cli.progress import RunProgress, StopOnInterrupt
-    from cnoid_control.cli.summary_table import print_summary
+    from cnoid_control.cli.progress import StopOnInterrupt
     from cnoid_control.runtime.world_config import is_world
 
     if is_world(args.config):
@@ -275,30 +273,23 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
             f'enable.topic is {enable.topic!r}: nobody can hold the enabling switch in this run; '
             "give --teleop keyboard or gamepad, or --set enable.topic=''"
         )
-    console = Console(stderr=True)
     simulation = _make_simulation(config)
     loop = simulation.loop
-    _tell_base(config, loop, console)
+    _tell_base(config, loop)
     # A plot is drawn from a log, which is thrown away where nobody has asked for it.
     kept = tempfile.TemporaryDirectory() if args.plot and not args.log else None
     log = args.log or (Path(kept.name) / f'{config.name}.mcap' if kept is not None else '')
-    recorder = None
-    if log:
-        # Only here: where ROS's packages installed this, the libraries of logs may be missing.
-        from cnoid_control.runtime.run_files import record_run
-
-        recorder = record_run(log, loop, config, args.real_time)
+    recorder = _record(log, loop, config, args.real_time) if log else None
     if args.view:
         loop.observed |= set(observable_devices(config.hardware_type, loop.hardware.body))
     # Who moves it by hand says when it ends.
     unbounded = by_hand and args.duration is None
     duration = math.inf if unbounded else _duration(args.duration, config)
-    progress = RunProgress(loop, simulation.monitor, duration, console)
     with (
-        _view(view, simulation, args, console),
-        _teleop(args.teleop, loop, console),
+        _view(view, simulation, args),
+        _teleop(args.teleop, loop),
         StopOnInterrupt(loop.request_stop),
-        progress,
+        _progress(simulation, duration),
     ):
         summary = simulation.complete(duration, args.real_time)
     if recorder is not None and args.log:
@@ -306,14 +297,43 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
     if args.json:
         print(json.dumps(summary), file=out, flush=True)
     else:
+        from rich.console import Console
+
+        from cnoid_control.cli.summary_table import print_summary
+
         print_summary(summary, Console())
     # Last: a plot that cannot be drawn must not cost the summary.
     if args.plot:
-        _plot(log, args.plot, console)
+        _plot(log, args.plot)
     return 1 if summary['exit'] == 'failed' else 0
 
 
-def _plot(log: str | Path, path: str, console: Console) -> None:
+def _record(log: str | Path, loop: ControlLoop, config: RunConfig, real_time: bool) -> Recorder:
+    from cnoid_control.runtime.run_files import record_run
+
+    return record_run(log, loop, config, real_time)
+
+
+def _tell(line: str) -> None:
+    """Say something that is not the summary."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _progress(
+    simulation: Simulation, duration: float
+) -> contextlib.AbstractContextManager[object]:
+    """The line that shows how far the run is; nothing where nobody would see it."""
+    if not sys.stderr.isatty():
+        return contextlib.nullcontext()
+    from rich.console import Console
+
+    from cnoid_control.cli.progress import RunProgress
+
+    console = Console(stderr=True)
+    return RunProgress(simulation.loop, simulation.monitor, duration, console)
+
+
+def _plot(log: str | Path, path: str) -> None:
     """Draw a log on one page."""
     from cnoid_control.log import LogError, RunLog
     from cnoid_control.viewer.plot_data import read_run
@@ -323,57 +343,43 @@ def _plot(log: str | Path, path: str, console: Console) -> None:
         run = read_run(RunLog(log))
     except LogError as error:
         # A run that ended before its first tick has nothing to show.
-        console.print(f'no plot: {error}', markup=False, highlight=False, soft_wrap=True)
+        _tell(f'no plot: {error}')
         return
     save_page([run], path)
 
 
-def _teleop(
-    text: str | None, loop: ControlLoop, console: Console
-) -> contextlib.AbstractContextManager[object]:
+def _teleop(text: str | None, loop: ControlLoop) -> contextlib.AbstractContextManager[object]:
     """What gives the controllers what somebody does by hand; nothing where it is not asked for."""
     if not text:
         return contextlib.nullcontext()
     from cnoid_control.teleop.embedded import EmbeddedTeleop
     from cnoid_control.teleop.open_device import open_device
 
-    def tell(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    return EmbeddedTeleop(loop, open_device(text), tell)
+    return EmbeddedTeleop(loop, open_device(text), _tell)
 
 
 def _view(
-    parameters: ViewParameters | None,
-    simulation: Simulation,
-    args: argparse.Namespace,
-    console: Console,
+    parameters: ViewParameters | None, simulation: Simulation, args: argparse.Namespace
 ) -> contextlib.AbstractContextManager[object]:
     """The browser view of the run; nothing where it is not asked for."""
     if parameters is None:
         return contextlib.nullcontext()
     from cnoid_control.viewer.run_view import RunView
 
-    def tell(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
     recording = '--log' if args.log else '--plot' if args.plot else ''
     no_reset = f'the run is recorded ({recording}): its time would go back' if recording else ''
     robot = next(iter(simulation.robots.values()))
-    return RunView(robot, parameters, tell, no_reset)
+    return RunView(robot, parameters, _tell, no_reset)
 
 
-def _tell_base(config: RunConfig, loop: ControlLoop, console: Console) -> None:
+def _tell_base(config: RunConfig, loop: ControlLoop) -> None:
     """Say whether the base floats and why, where the configuration does not say it."""
     body = loop.hardware.body
     if config.parameters.robot.base == 'auto' and body.description.base_reason:
         kind = 'fixed' if body.is_fixed_root else 'floating'
-        console.print(
+        _tell(
             f'{body.name}: {kind} base, since {body.description.base_reason} '
-            '(robot.base overrides it)',
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
+            '(robot.base overrides it)'
         )
 
 
@@ -406,6 +412,7 @@ def _run_world(args: argparse.Namespace, out: TextIO) -> int:
     return 1 if summary['exit'] == 'failed' else 0
 
 
+@quick_start()
 def _make_simulation(config: RunConfig) -> Simulation:
     from cnoid_control.simulation import Simulation
 
@@ -426,6 +433,3 @@ def _duration(given: float | None, config: RunConfig) -> float:
         return given
     simulated = hardware_kind(config.hardware_type).is_simulated
     return config.parameters.duration or math.inf if simulated else math.inf
-
-
-RUN = Command('run', 'run a controller on a robot', add_arguments, run)

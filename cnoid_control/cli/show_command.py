@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.model_arguments import add_model_arguments, check_rate, model_arguments
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import FileName
@@ -291,6 +290,3 @@ def _print_list(console: Console, title: str, rows: list[tuple[str, str]]) -> No
     for name, text in rows:
         table.add_row(f'  {name}', text)
     console.print(table, markup=False, highlight=False)
-
-
-SHOW = Command('show', 'show what a robot model consists of', add_arguments, run)

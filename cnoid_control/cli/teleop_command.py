@@ -7,7 +7,6 @@ import math
 import sys
 import time
 
-from cnoid_control.cli.command import Command
 from cnoid_control.controllers.joystick import ENABLE_BUTTON
 from cnoid_control.controllers.velocity_command import FULL_STICK
 from cnoid_control.exceptions import CnoidControlError
@@ -143,6 +142,3 @@ def _show(device: TeleopDevice) -> int:
         time.sleep(SHOW_PERIOD)
     _tell(device.end)
     return 0
-
-
-TELEOP = Command('teleop', 'move a robot by keyboard or gamepad, through ROS', add_arguments, run)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.command import INTERRUPTED, Command
+from cnoid_control.cli.command import INTERRUPTED
 from cnoid_control.cli.evaluate_command import randomize_section
 from cnoid_control.cli.executor_arguments import add_executor_arguments, count, number
 from cnoid_control.cli.run_command import (
@@ -262,8 +262,3 @@ def _front_table(tuning: Tuning) -> Any:
         assert trial.score is not None
         table.add_row(str(trial.number), *(f'{value:.5g}' for value in trial.score.values))
     return table
-
-
-TUNE = Command(
-    'tune', 'find the values of a configuration that make its runs best', add_arguments, run
-)

@@ -7,7 +7,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from cnoid_control.cli.command import Command
 from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.cli.run_command import add_view_arguments, seconds, view_parameters
 from cnoid_control.exceptions import CnoidControlError
@@ -114,6 +113,3 @@ def _view_logs(paths: list[str], parameters: ViewParameters) -> int:
         print(f'view: {page.url}', file=sys.stderr, flush=True)
         page.run(over.is_set)
     return 0
-
-
-VIEW = Command('view', 'show a running ROS system or a log in the browser', add_arguments, run)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:
+    # Their methods are all there; to import the classes would cost every command line its time.
+    Loader = MetaPathFinder = object
 
 NAME = 'cnoid_control/Env-v0'
 ENTRY_POINT = 'cnoid_control.environment.environment:Environment'

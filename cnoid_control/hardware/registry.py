@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from cnoid_control.body import Body, Device
+from cnoid_control.entry_points import EntryPoint, entry_points
 from cnoid_control.exceptions import choices, describe
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware

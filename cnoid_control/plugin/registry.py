@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
-import os
 import re
 import sys
 import traceback
@@ -15,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
+from cnoid_control.entry_points import EntryPoint, changed, entry_points
 from cnoid_control.exceptions import choices
 from cnoid_control.plugin.exceptions import ControllerLoadError, unknown_plugin
 from cnoid_control.plugin.simple_controller import SimpleController
@@ -49,7 +47,7 @@ class PluginKind:
     def entry_points(self) -> Mapping[str, EntryPoint]:
         """The registered classes by name, sorted."""
         # A look at every installed package is too much for each change of a parameter.
-        return _entry_points_in(self.group, tuple((at, _changed(at)) for at in sys.path))
+        return _entry_points_in(self.group, tuple((at, changed(at)) for at in sys.path))
 
     def find(self, name: str, base: Path | None = None) -> type:
         """Class by its name; arguments and errors as of `find_object`."""
@@ -76,14 +74,6 @@ def controller_entry_points() -> Mapping[str, EntryPoint]:
 def _entry_points_in(group: str, folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
     found = {point.name: point for point in entry_points(group=group)}
     return MappingProxyType(dict(sorted(found.items())))
-
-
-def _changed(folder: str) -> int:
-    """When something was put into a folder or taken out of it last [ns]; 0 where unknown."""
-    try:
-        return os.stat(folder or '.').st_mtime_ns
-    except OSError:
-        return 0
 
 
 def controller_names() -> list[str]:
@@ -192,6 +182,8 @@ class _UncachedLoader(SourceFileLoader):
 
 
 def _load_file(word: str, name: str, path: Path) -> ModuleType:
+    import hashlib
+
     path = path.resolve()
     # Two files of the same name must not take each other's place among the modules.
     digest = hashlib.sha1(str(path).encode()).hexdigest()[:12]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cnoid_control.cli.command import FROM_PIP, missing_modules_named
+from cnoid_control.cli.missing_library import FROM_PIP, missing_modules_named
 
 MISSING = f"""
 import sys

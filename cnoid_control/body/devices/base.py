@@ -13,6 +13,9 @@ from cnoid_control.body.signal import Signal
 if TYPE_CHECKING:
     from cnoid_control.body.link import Link
 
+# What two devices may share.
+UNCHANGEABLE = frozenset({bool, int, float, str})
+
 DeviceT = TypeVar('DeviceT', bound='Device')
 
 # Types of values that need no copy.
@@ -104,6 +107,8 @@ class Device:
         for name in self.state_fields + self.data_fields:
             value = getattr(other, name)
             current = getattr(self, name)
+            if value is current and value.__class__ in UNCHANGEABLE:
+                continue
             if isinstance(value, np.ndarray) and value.shape == getattr(current, 'shape', None):
                 current[...] = value
             elif name in self.state_fields and isinstance(current, np.ndarray):

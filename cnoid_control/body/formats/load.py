@@ -11,11 +11,7 @@ from xml.etree import ElementTree
 from cnoid_control.body.body import Body
 from cnoid_control.body.description import BodyDescription, JointType
 from cnoid_control.body.exceptions import ModelError
-from cnoid_control.body.formats.choreonoid import other_model, parse_body
-from cnoid_control.body.formats.mjcf import parse_mjcf
 from cnoid_control.body.formats.resources import read_text, resolve_uri
-from cnoid_control.body.formats.urdf import parse_urdf
-from cnoid_control.body.formats.xacro_file import expand_xacro
 from cnoid_control.exceptions import choices
 
 logger = logging.getLogger(__name__)
@@ -64,19 +60,34 @@ def load_description(
 def _load(
     path: Path, root: JointType | None, arguments: Mapping[str, Any] | None = None
 ) -> BodyDescription:
+    # The reader of a format is imported where a file has that format.
     if path.suffix in XACRO_SUFFIXES:
+        from cnoid_control.body.formats.urdf import parse_urdf
+        from cnoid_control.body.formats.xacro_file import expand_xacro
+
         return parse_urdf(expand_xacro(path, arguments), str(path), root, path.parent)
     if arguments:
         raise ModelError(
             f'takes no arguments ({", ".join(arguments)}): only a .xacro file has them', str(path)
         )
     if path.suffix in URDF_SUFFIXES or (path.suffix in MJCF_SUFFIXES and _is_urdf(path)):
+        from cnoid_control.body.formats.urdf import parse_urdf
+
         return parse_urdf(read_text(path), str(path), root, path.parent)
     if path.suffix in MJCF_SUFFIXES:
+        from cnoid_control.body.formats.mjcf import parse_mjcf
+
         return parse_mjcf(path, root)
     if path.suffix not in BODY_SUFFIXES:
         known = choices(URDF_SUFFIXES + XACRO_SUFFIXES + MJCF_SUFFIXES + BODY_SUFFIXES)
         raise ModelError(f'unknown model format; {known}', str(path))
+    return _load_choreonoid(path, root)
+
+
+def _load_choreonoid(path: Path, root: JointType | None) -> BodyDescription:
+    """Description from a .body file, which may say that the model is another file."""
+    from cnoid_control.body.formats.choreonoid import other_model, parse_body
+
     text = read_text(path)
     other = other_model(text, str(path))
     if other is None:

@@ -100,7 +100,7 @@ class MujocoModel:
         tops = [0] if self.links[0] else [link.index for link in body.root_link.children]
         self._tops = [
             (top, model.body_pos[top].copy(), model.body_quat[top].copy())
-            for top in np.unique(self.links[tops])
+            for top in sorted({int(link) for link in self.links[tops]})
         ]
 
     def of(self, body: Body) -> MujocoModel:

@@ -46,8 +46,13 @@ class Saturation:
         self._joints = mapping.slots[rows]
         self._actuators, self._controls = actuators[rows], mapping.controls[rows]
         self._lower, self._upper = model.actuator_forcerange[self._actuators].T.copy()
-        # As bytes, which are copied faster than rows of an array.
-        self._force_bytes, self._control_bytes = data.actuator_force.tobytes, data.ctrl.tobytes
+        # As bytes, which are copied faster than rows of an array; of this robot's alone, for
+        # others may be in the same world.
+        forces, controls = _span(self._actuators), _span(self._controls)
+        self._force_bytes = data.actuator_force[forces].tobytes
+        self._control_bytes = data.ctrl[controls].tobytes
+        self._force_columns = self._actuators - forces.start
+        self._control_columns = self._controls - controls.start
         self._forces: list[bytes] = []
         self._controls_noted: list[bytes] = []
         self._note = self._controls_noted.append
@@ -87,9 +92,9 @@ class Saturation:
         if self.counts is None or not noted:
             return
         gain = self._model.actuator_gainprm[self._actuators, 0]
-        asked = gain * controls[:, self._controls]
+        asked = gain * controls[:, self._control_columns]
         if self._servos:
-            force = forces[:, self._actuators]
+            force = forces[:, self._force_columns]
             hit = ((force <= self._lower) | (force >= self._upper)) & (force != asked)
             # A tick counts once, whatever its steps do.
             hit = np.logical_or.reduceat(hit, np.arange(0, noted, self._steps))
@@ -107,6 +112,11 @@ class Saturation:
         if self.counts is not None:
             counts = self.counts[kind]
             counts[slots[slots < counts.size]] += 1
+
+
+def _span(indices: np.ndarray) -> slice:
+    """The least range that has all indices."""
+    return slice(int(indices.min()), int(indices.max()) + 1) if indices.size else slice(0, 0)
 
 
 def _rows(noted: list[bytes]) -> np.ndarray:

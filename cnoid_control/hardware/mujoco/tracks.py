@@ -69,9 +69,10 @@ class TrackCommands:
             request.inputs.get(name, StateFlag.NONE) & StateFlag.JOINT_EFFORT for name in names
         )
         # Surfaces that nobody drives stand still.
-        idle = [self._slots_of_links[link.index] for link, _ in self._tracks]
+        slots = {int(self._slots_of_links[link.index]) for link, _ in self._tracks}
+        idle = sorted(slots.difference(self._slots.tolist()))
         for name in ('dq', 'u'):
-            self._arrays[name][np.setdiff1d(np.array(idle, dtype=np.intp), self._slots)] = 0.0
+            self._arrays[name][idle] = 0.0
         self._written = np.zeros(len(driven))
         self._acting = np.zeros(len(driven))
         self._touching: list[tuple[int, int, np.ndarray]] = []

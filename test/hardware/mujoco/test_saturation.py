@@ -13,6 +13,7 @@ from cnoid_control import SimpleController, StateFlag, run
 from cnoid_control.body import Body
 from cnoid_control.hardware.mujoco.hardware import MujocoHardware
 from cnoid_control.hardware.mujoco.parameters import MujocoParameters
+from cnoid_control.hardware.mujoco.world import MujocoWorld
 from cnoid_control.runtime.safety.limit_rules import CLAMP_KINDS
 
 FOLLOWING = StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY
@@ -112,6 +113,34 @@ def test_an_effort_at_its_limit_is_not_counted_again(fixed_arm: Body):
             hardware.write()
         hardware.count_limits()
         assert counts['effort'].tolist() == [0, 0, 49], mode
+
+
+@pytest.mark.parametrize('mode', [StateFlag.JOINT_EFFORT, StateFlag.JOINT_DISPLACEMENT])
+def test_robots_in_one_world_count_their_own(fixed_arm: Body, mode: StateFlag):
+    """What saturates is the second robot's last joint, and the third's first one."""
+    bodies = {name: fixed_arm.clone() for name in ('one', 'two', 'three')}
+    for body in bodies.values():
+        body.u_lower[:], body.u_upper[:] = -50.0, 50.0
+    given = MujocoParameters(gravity=0.0, servo_stiffness=10.0)
+    world = MujocoWorld({name: (body, given) for name, body in bodies.items()}, given, 0.001)
+    counts = {}
+    for name, body in bodies.items():
+        counts[name] = counting(world.robots[name], body)['effort']
+        world.robots[name].open(make_request(body, mode, FOLLOWING))
+        body.q_target[:] = body.q
+    bodies['two'].u[2], bodies['two'].q_target[2] = 51.0, bodies['two'].q[2] + 30.0
+    bodies['three'].u[0], bodies['three'].q_target[0] = -51.0, bodies['three'].q[0] - 30.0
+    for _ in range(20):
+        for robot in world.robots.values():
+            robot.read()
+            robot.write()
+    for robot in world.robots.values():
+        robot.count_limits()
+    assert {name: np.sign(count).tolist() for name, count in counts.items()} == {
+        'one': [0, 0, 0],
+        'two': [0, 0, 1],
+        'three': [1, 0, 0],
+    }
 
 
 def test_without_effort_limits_nothing_is_counted(fixed_arm: Body):
