@@ -170,11 +170,15 @@ def _example(name: str, key: str, rows: list[ParameterRow]) -> str:
 
 
 def _show_graph(name: str, picture: str | None) -> int:
+    from cnoid_control.cli.output_file import check_output
     from cnoid_control.controllers.composition.graph import draw_graph, graph_text
     from cnoid_control.controllers.composition.made_controller import MadeController
     from cnoid_control.controllers.composition.stage import make_stage
     from cnoid_control.runtime.config import ROS_KEYS, load_config
+    from cnoid_control.viewer.plot_page import plot_suffixes
 
+    if picture:
+        check_output('--draw', picture, plot_suffixes(), [name])
     config = load_config(name, ignore=ROS_KEYS)
     controller = config.controller_name
     options = config.options.get(controller, {})
