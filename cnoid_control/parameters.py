@@ -198,6 +198,8 @@ def parse_parameters(
             )
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ParameterError(key, 'is missing')
+        elif isinstance(field.default, Path) and field.default != Path():
+            parsed[name] = Path(locate(str(field.default), folder))
     return schema(**parsed)
 
 

@@ -9,6 +9,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING
 
+from cnoid_control.cli.output_file import check_output
 from cnoid_control.exceptions import describe
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def run(args: argparse.Namespace) -> int:
     from cnoid_control.bench.row import BenchRow, FailedRow, MissingRow, missing_modules
 
     rows = bench_rows(args.rows)
+    if args.json and args.json != '-':
+        check_output('--json', args.json, ['.json'], begins=r'\{\s*"machine"')
     if args.list:
         for row in rows:
             print(f'{row.name}: {row.subject} / {row.reference}')

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cnoid_control.cli.output_file import check_output
 from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ def run(args: argparse.Namespace) -> int:
     """Look, and print what was found; returns 1 where the robot must not be commanded yet."""
     if not args.duration > 0.0:
         raise CnoidControlError(f'--duration {args.duration:g}: it must be above 0 s')
-    if args.write and Path(args.write).exists():
-        raise CnoidControlError(f'{args.write} exists already; give another --write')
+    if args.write:
+        check_output('--write', args.write, ['.yaml', '.yml'])
+        if Path(args.write).exists():
+            raise CnoidControlError(f'{args.write} exists already; give another --write')
     try:
         from cnoid_control.ros.check.check import check_system
         from cnoid_control.ros.check.section import section_text

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from cnoid_control.evaluation.evaluator import Evaluation
 
 DEFAULT_RUNS = 100
+# How the file of --write-config begins.
+CONFIG_TITLE = r'# Run \d+ of an evaluation of '
 # Parameters and metrics that a table on the terminal has at most.
 SHOWN = 12
 
@@ -171,11 +173,15 @@ def run(args: argparse.Namespace) -> int:
     requirements = [Rule(text) for text in args.require]
     if args.parquet:
         require_parquet()
-    if args.plot:
-        check_output('--plot', args.plot, plot_suffixes(), [args.config])
-    for path in (args.csv, args.parquet, args.replay_worst, args.write_config):
-        if path and not Path(path).absolute().parent.is_dir():
-            raise CnoidControlError(f'{path}: there is no such folder')
+    for argument, path, suffixes, begins in (
+        ('--csv', args.csv, ['.csv'], 'run,'),
+        ('--parquet', args.parquet, ['.parquet'], ''),
+        ('--plot', args.plot, plot_suffixes(), ''),
+        ('--replay-worst', args.replay_worst, ['.mcap'], ''),
+        ('--write-config', args.write_config, ['.yaml', '.yml'], CONFIG_TITLE),
+    ):
+        if path:
+            check_output(argument, path, suffixes, [args.config], begins)
     runs = [args.one] if args.one is not None else range(args.runs or DEFAULT_RUNS)
     with CountProgress(len(runs), Console(stderr=True), describe_evaluation) as progress:
         evaluation = evaluate(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from cnoid_control.cli.output_file import check_output
 from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.faults.table import FaultResult, run_row, skipped, to_json, to_markdown
@@ -91,6 +93,8 @@ def select(
 
 def run(args: argparse.Namespace) -> int:
     """Inject the faults one after the other; returns 1 where one was not survived."""
+    if args.output is not None:
+        check_output('--output', args.output, ['.md'], begins=re.escape(to_markdown([])))
     with StopOnInterrupt(_interrupt):
         results = list(_results(args))
     if args.json:

@@ -208,9 +208,9 @@ def _show_graph(name: str, picture: str | None) -> int:
     from cnoid_control.runtime.config import ROS_KEYS, load_config
     from cnoid_control.viewer.plot_page import plot_suffixes
 
-    config = load_config(name, ignore=ROS_KEYS)
     if picture:
         check_output('--draw', picture, plot_suffixes(), [name])
+    config = load_config(name, ignore=ROS_KEYS)
     controller = config.controller_name
     options = config.options.get(controller, {})
     if isinstance(options, str):

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError, choices
 
 # How files begin, by suffix; of others nothing is known.
-BEGINNINGS: dict[str, tuple[bytes, ...]] = {
-    '.gif': (b'GIF8',),
-    '.jpeg': (b'\xff\xd8',),
-    '.jpg': (b'\xff\xd8',),
-    '.mcap': (b'\x89MCAP0',),
-    '.parquet': (b'PAR1',),
-    '.pdf': (b'%PDF',),
-    '.png': (b'\x89PNG',),
+BEGINNINGS: dict[str, bytes] = {
+    '.eps': rb'%!PS',
+    '.gif': rb'GIF8',
+    '.jpeg': rb'\xff\xd8',
+    '.jpg': rb'\xff\xd8',
+    '.journal': rb'\{"op_code"',
+    '.mcap': rb'\x89MCAP0',
+    '.mp4': rb'.{4}ftyp',
+    '.parquet': rb'PAR1',
+    '.pdf': rb'%PDF',
+    '.png': rb'\x89PNG',
+    '.ps': rb'%!PS',
+    '.svg': rb'<\?xml|<svg',
+    '.tif': rb'II|MM',
+    '.tiff': rb'II|MM',
+    '.urdf': rb'\s*(<\?xml|<!--|<robot)',
+    '.webp': rb'RIFF',
+    '.xml': rb'\s*<',
 }
+# Bytes at the start of a file that tell what it is.
+TELLING = 400
 
 
 def check_output(
-    argument: str, path: str | Path, suffixes: Iterable[str], inputs: Iterable[str | Path] = ()
+    argument: str,
+    path: str | Path,
+    suffixes: Iterable[str],
+    inputs: Iterable[str | Path] = (),
+    begins: str = '',
 ) -> None:
     """Refuse a file that cannot or must not be written; its folder is made.
 
@@ -29,6 +46,8 @@ def check_output(
         path: the file.
         suffixes: what its name may end with: '.mcap'.
         inputs: files that are read, and must not be overwritten.
+        begins: regular expression for how such a file begins, where the suffix tells too little:
+            what a command wrote before is overwritten, what somebody has written is not.
 
     Raises:
         CnoidControlError: it is of another kind, it is a folder or an input, what is there under
@@ -51,12 +70,15 @@ def check_output(
             path.unlink()
             return
         with path.open('rb') as file:
-            start = file.read(16)
+            start = file.read(TELLING)
     except OSError as error:
         raise _refused(argument, path, error.strerror or str(error)) from error
-    beginnings = BEGINNINGS.get(suffix, ())
-    if start and beginnings and not start.startswith(beginnings):
+    if start and not re.match(BEGINNINGS.get(suffix, b''), start, re.DOTALL):
         raise _refused(argument, path, f'what is there is no {suffix} file; choose another name')
+    if start and not re.match(begins.encode(), start, re.DOTALL):
+        raise _refused(
+            argument, path, 'what is there was not written by this command; choose another name'
+        )
 
 
 def _refused(argument: str, path: Path, reason: str) -> CnoidControlError:

@@ -8,6 +8,9 @@ from pathlib import Path
 from cnoid_control.cli.run_command import seconds
 from cnoid_control.exceptions import CnoidControlError
 
+# How a layout of PlotJuggler begins.
+LAYOUT = r'(<\?xml[^>]*>\s*)?<root>'
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
@@ -60,7 +63,7 @@ def _write_layout(sources: list[str], out: Path) -> int:
 
     if len(sources) > 1:
         raise CnoidControlError(f'{out}: a layout is of one robot, and {len(sources)} are given')
-    check_output('-o', out, ['.xml'], sources)
+    check_output('-o', out, ['.xml'], sources, LAYOUT)
     if Path(sources[0]).suffix == '.mcap':
         joints = RunLog(sources[0]).joint_names
     else:

@@ -44,12 +44,17 @@ def run(args: argparse.Namespace) -> int:
     """Load the model as `run` would and print what it consists of."""
     # These take their time to import; other commands start without them.
     from cnoid_control.catalog import find_model
+    from cnoid_control.cli.output_file import check_output
     from cnoid_control.runtime.config import RobotParameters
     from cnoid_control.runtime.defaults import make_robot
+    from cnoid_control.viewer.plot_page import plot_suffixes
 
     check_rate(args.rate)
+    model = find_model(args.model)
+    if args.draw:
+        check_output('--draw', args.draw, plot_suffixes(), [model])
     robot = RobotParameters(
-        model=FileName(find_model(args.model)),
+        model=FileName(model),
         arguments=dict(model_arguments(args.arguments)),
         base=args.base,
     )
@@ -98,7 +103,6 @@ def _draw(body: Body, file: str) -> None:
         ) from error
     body.calc_forward_kinematics()
     try:
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
         save_picture(file, [body])
     except (OSError, ValueError) as error:
         raise CnoidControlError(f'--draw {file} cannot be written: {error}') from error

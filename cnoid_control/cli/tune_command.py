@@ -18,13 +18,14 @@ from cnoid_control.cli.run_command import (
     config_from_arguments,
     seconds,
 )
-from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from cnoid_control.tuning import Tuning
 
+# How the file of --output begins.
+CONFIG_TITLE = r'# [^\n]*, tuned: trial \d+ of \d+'
 # Trials of a front that a table on the terminal has at most.
 SHOWN = 12
 
@@ -145,13 +146,14 @@ def run(args: argparse.Namespace) -> int:
     config = config_from_arguments(args)
     output = Path(args.output or f'{config.name}_tuned.yaml')
     storage = Path(args.storage) if args.storage else output.with_suffix('.journal')
-    if output.suffix not in ('.yaml', '.yml'):
-        raise CnoidControlError(f'--output {output}: a parameter file ends with .yaml')
-    if args.plot:
-        check_output('--plot', args.plot, plot_suffixes(), [args.config])
-    for path in (output, storage, args.csv):
-        if path and not Path(path).absolute().parent.is_dir():
-            raise CnoidControlError(f'{path}: there is no such folder')
+    for argument, path, suffixes, begins in (
+        ('--output', output, ['.yaml', '.yml'], CONFIG_TITLE),
+        ('--storage', storage, ['.journal'], ''),
+        ('--csv', args.csv, ['.csv'], 'trial,'),
+        ('--plot', args.plot, plot_suffixes(), ''),
+    ):
+        if path:
+            check_output(argument, path, suffixes, [args.config], begins)
     with CountProgress(args.trials, Console(stderr=True), describe_tuning) as progress:
         tuning = tune(
             config,

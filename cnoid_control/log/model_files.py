@@ -75,6 +75,7 @@ def stored_body(log: LogFile) -> Body:
         LogError: the log holds no model, or one that cannot be read.
     """
     if MODEL not in log.attachments:
+        log.demand_ticks()
         raise LogError(f'{log.path}: holds no model of the robot')
     try:
         text = zstandard.decompress(log.attachment(MODEL)).decode()

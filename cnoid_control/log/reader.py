@@ -214,12 +214,25 @@ class LogFile:
             LogError: there is none of that name, or it is damaged.
         """
         if name not in self._attachments:
+            self.demand_ticks()
             raise LogError(f'{self.path} has no attachment {name!r}; {choices(self._attachments)}')
         content = self._read(*self._attachments[name])
         crc = int.from_bytes(content[-4:], 'little')
         if crc and zlib.crc32(content[:-4]) != crc:
             raise LogError(f'{self.path}: attachment {name!r} is damaged: a checksum is wrong')
         return Attachment.read(_stream(content)).data
+
+    def demand_ticks(self) -> None:
+        """Refuse a file that ends in front of the first message.
+
+        Raises:
+            LogError: it was cut off there.
+        """
+        if not self.is_complete and not self._topics:
+            raise LogError(
+                f'{self.path}: the log was cut off in front of its first tick, after '
+                f'{self._size} bytes: nothing of the run is left'
+            )
 
     def schema(self, topic: str) -> str:
         """ROS type of a topic."""

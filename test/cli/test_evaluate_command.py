@@ -121,7 +121,7 @@ def test_requirements_are_the_exit_status(capsys, rule, status):
         (['--pass', 'tilt <'], 'cannot be read'),
         (['--require', 'rate > 1'], "no value 'rate'; choose from: runs, passed"),
         (['--run', '1', '--runs', '2'], 'not both'),
-        (['--csv', '/nowhere/at/all.csv'], 'no such folder'),
+        (['--csv', '/dev/null/all.csv'], '--csv /dev/null/all.csv cannot be written'),
         (['--metric', 'nowhere.py:f'], 'nowhere.py'),
         (['--view'], 'say where its log goes'),
         (['--worst', 'tilt'], "no value 'tilt'"),

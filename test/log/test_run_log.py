@@ -10,6 +10,7 @@ import pytest
 from cnoid_control import Simulation
 from cnoid_control.log import LogError, McapWriter, RunLog
 from cnoid_control.runtime.config import load_config
+from cnoid_control.runtime.replay import replay
 from cnoid_control.runtime.run_files import record_run
 
 
@@ -95,3 +96,14 @@ def test_what_is_no_log_of_a_run_is_refused(tmp_path):
     McapWriter(tmp_path / 'y.mcap', {'cnoid_control': {'joints': '[]'}}).close()
     with pytest.raises(LogError, match='has no tick'):
         RunLog(tmp_path / 'y.mcap')
+
+
+def test_a_log_that_was_cut_off_early_says_so(walk, tmp_path):
+    """Within its attachments, in front of the first tick: whoever reads it."""
+    content = walk[0].path.read_bytes()
+    start = min(place for place, _ in walk[0].file._attachments.values())
+    path = tmp_path / 'cut.mcap'
+    path.write_bytes(content[: start + 200])
+    for read in (RunLog, lambda path: replay(path, io.StringIO())):
+        with pytest.raises(LogError, match=f'cut.mcap: .* cut off .* after {start + 200} bytes'):
+            read(path)

@@ -131,6 +131,8 @@ def test_paths_of_a_controllers_own(tmp_path: Path) -> None:
         many: list[Path]
         named: dict[str, Inner]
         perhaps: Path | None = None
+        usual: Path = parameter(Path('motions/way.csv'), 'a default')
+        nothing: Path = parameter(Path(), 'none by default')
         plugin: PluginName = parameter('pd')
         shared: FileName = parameter('')
 
@@ -146,6 +148,8 @@ def test_paths_of_a_controllers_own(tmp_path: Path) -> None:
     }
     parsed = parse_parameters(Options, given, folder=tmp_path)
     assert parsed.one == tmp_path / 'a.txt'
+    assert parsed.usual == tmp_path / 'motions/way.csv'
+    assert parsed.nothing == Path()
     assert parsed.many == [tmp_path / 'b.txt', Path('/abs/c.txt')]
     assert parsed.named['x'].file == Path.home() / 'd.txt'
     assert parsed.perhaps == tmp_path / '../e.txt'
