@@ -334,6 +334,8 @@ def _fill_velocity(draft: Draft, known: Metadata) -> None:
             'clamp it'
         )
     draft.put('velocity', {'script': {'walk': {'time': 1.0, 'velocity': [speed, 0.0, 0.0]}}})
+    said = 'Until somebody commands. It counts in a simulation: no real robot sets off by itself.'
+    draft.comments['velocity.script'] = [said]
 
 
 def _named_joints(draft: Draft, body: Body) -> list[str]:

@@ -53,7 +53,10 @@ class JoystickParameters:
         read_only=True,
     )
     script: dict[str, ScriptStage] = parameter(
-        {}, 'stages of the source script, by name', read_only=True
+        {},
+        'stages of the source script, by name; on a real robot only where '
+        'hardware.ros2_control.allow_scripts is true',
+        read_only=True,
     )
 
 
@@ -100,6 +103,23 @@ class Script:
         return begun[-1] if begun else RELEASED
 
 
+def allows_script(io: ControllerIO, key: str) -> bool:
+    """Whether a script may move the robot; where not, it is said.
+
+    Args:
+        io: the controller's io.
+        key: key of the script.
+    """
+    if not io.allows_scripts:
+        print(
+            f'warning: {io.controller_name}.{key} does not count: it would set a robot off by '
+            'itself; for a simulated one, and where it is wanted, '
+            'hardware.ros2_control.allow_scripts: true (scripts:=true of the launch files)',
+            file=io.os,
+        )
+    return io.allows_scripts
+
+
 class Joystick:
     """Sticks and buttons, refreshed once a tick.
 
@@ -127,6 +147,8 @@ class Joystick:
         self._valid_until = float('-inf')
         is_script = parameters.source == 'script'
         self._script = Script(parameters.script, f'{key}.script') if is_script else None
+        if self._script is not None and not allows_script(io, f'{key}.script'):
+            self._script = None
         self._before: frozenset[int] = frozenset()
         self.has_come = False
         self.state = RELEASED

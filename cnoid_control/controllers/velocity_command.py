@@ -11,6 +11,7 @@ from cnoid_control.controllers.joystick import (
     RELEASED,
     Joystick,
     JoystickParameters,
+    allows_script,
 )
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin import ControllerIO
@@ -70,7 +71,10 @@ class VelocityParameters:
     )
     joystick: JoystickParameters = field(default_factory=JoystickParameters)
     script: dict[str, ScriptStep] = parameter(
-        {}, 'velocities from a time on, by name, as long as no message has come'
+        {},
+        'velocities from a time on, by name, as long as no message has come; the time is that of '
+        'the controller, and begins when it begins; on a real robot only where '
+        'hardware.ros2_control.allow_scripts is true',
     )
 
 
@@ -83,7 +87,8 @@ class VelocityCommand:
 
     A twist of the mailbox `cmd_vel` counts for the time-out and wins over the joystick (mailbox
     `joy`), whose sticks count while the enabling button is held. A script counts until one of
-    them has come. With none of them the velocity is zero.
+    them has come, in a simulation and where it was allowed. With none of them the velocity is
+    zero.
 
     Attributes:
         velocity: vx, vy [m/s] and yaw rate [rad/s] of this tick, shape (3,), always this array.
@@ -126,6 +131,8 @@ class VelocityCommand:
         self._has_come = False
         self._valid_until = float('-inf')
         self._key = key
+        self._allows_script: bool | None = None
+        self._io = io
         self._own_range = (
             np.full(3, -np.inf) if lower is None else lower,
             np.full(3, np.inf) if upper is None else upper,
@@ -155,13 +162,15 @@ class VelocityCommand:
             (step.time, self._three(f'script.{name}.velocity', step.velocity, np.zeros(3)))
             for name, step in given.script.items()
         ]
+        if steps and self._allows_script is None:
+            self._allows_script = allows_script(self._io, f'{self._key}.script')
         self._lower, self._upper = lower, upper
         # Where neither the option nor the range says it.
         self._back = _first_finite(-full, lower, -FULL_STICK)
         self._ahead = _first_finite(full, upper, FULL_STICK)
         self._axes = [int(axis) for axis in axes]
         self._acceleration = np.where(acceleration > 0.0, acceleration, np.inf)
-        self._steps = sorted(steps, key=lambda step: step[0])
+        self._steps = sorted(steps, key=lambda step: step[0]) if self._allows_script else []
         self._timeout = given.timeout
         self._enable_button = given.enable_button
 

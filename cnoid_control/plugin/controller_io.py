@@ -93,6 +93,8 @@ class ControllerIO(ControllerConfig):
         log_fields: what the controller has logged in this tick, by name.
         limit_counts: how often each joint was limited in the run, by kind of limit; None outside
             a run.
+        allows_scripts: whether what the configuration scripts may move the robot without anybody
+            who asks for it now: in a simulation, and where it was allowed.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class ControllerIO(ControllerConfig):
         os: TextIO | None = None,
         shared_objects: dict[str, Any] | None = None,
         folder: Path | None = None,
+        allows_scripts: bool = True,
     ) -> None:
         """Open the door with nothing enabled.
 
@@ -117,6 +120,7 @@ class ControllerIO(ControllerConfig):
             os: stream for its messages.
             shared_objects: the objects of the controllers that share the body.
             folder: folder that relative paths in its options start from.
+            allows_scripts: whether scripts may move the robot.
         """
         super().__init__(controller_name, body, options, parameters, os, time_step, folder)
         self.no_delay_mode = False
@@ -127,6 +131,7 @@ class ControllerIO(ControllerConfig):
         self.mailboxes: dict[str, Mailbox[Any]] = {}
         self.log_fields: dict[str, str | np.ndarray] = {}
         self.limit_counts: LimitCounts | None = None
+        self.allows_scripts = allows_scripts
         self._shared_objects = shared_objects if shared_objects is not None else {}
 
     @property

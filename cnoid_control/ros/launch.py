@@ -99,6 +99,9 @@ class Bringup:
             self.node_changes['hardware.ros2_control.dry_run'] = True
         if given['joint_pid']:
             self.node_changes['hardware.ros2_control.joint_pid'] = given['joint_pid']
+        self.node_changes['hardware.ros2_control.allow_scripts'] = (
+            self.hardware != 'real' if given['scripts'] == 'auto' else given['scripts'] == 'true'
+        )
         self.heartbeat = given['heartbeat'] == 'true'
         self.gz_args, self.gazebo_world = given['gz_args'], given['world']
         self.joins = self.hardware == 'gazebo' and self.gazebo_world == RUNNING
@@ -561,6 +564,13 @@ ARGUMENTS = (
         ('free', 'paced', 'lockstep'),
         'how the MuJoCo node goes with the controller: by the clock alone; by the clock, but '
         'waiting for late commands; or step by step',
+    ),
+    Argument(
+        'scripts',
+        'auto',
+        ('auto', 'true', 'false'),
+        'whether scripts of velocities and sticks count; auto: but on a real robot, which does '
+        'not set off by itself',
     ),
     Argument(
         'heartbeat', 'true', ('true', 'false'), 'whether the heartbeat monitor watches the node'

@@ -58,6 +58,7 @@ def make_controllers(
             else _make_instance(name, find_controller(type_, config.folder)),
             config.options.get(name, {}),
             folder=config.folder,
+            allows_scripts=config.allows_scripts,
         )
         for name, type_ in types.items()
     }

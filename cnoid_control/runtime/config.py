@@ -334,6 +334,13 @@ class RunConfig:
         return json.dumps({'name': self.name, 'folder': str(self.folder), 'values': self.values})
 
     @property
+    def allows_scripts(self) -> bool:
+        """Whether what a controller's options script may move the robot: no real one by itself."""
+        return hardware_kind(self.hardware_type).is_simulated or bool(
+            getattr(self.hardware_parameters, 'allow_scripts', False)
+        )
+
+    @property
     def hardware_parameters(self) -> Any:
         """Options of the kind of hardware to run on."""
         return self.hardware[self.hardware_type]

@@ -15,6 +15,7 @@ import numpy as np
 
 from cnoid_control.body import Body, JointType
 from cnoid_control.body.balance import balanced_posture
+from cnoid_control.body.description import Posture
 from cnoid_control.body.formats.load import load_body
 from cnoid_control.body.gains import JointGains, joint_gains, rotors_needed
 from cnoid_control.body.merge import merge_descriptions, prefixed
@@ -177,11 +178,13 @@ def robot_of_model(model: str | Path) -> Body:
 def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) -> None:
     """Put a body into the posture and place of the robot section, at rest.
 
-    Where the section has no posture, the model's own is taken (see `default_posture`). Where it
-    has no position, a floating robot is put on the ground: the lowest point of its shapes that
-    collide has the height 0. A place that the model gives is kept where the robot is not inside
-    the ground there, and in the posture that the place is for. A fixed robot stays where the
-    model puts it; one that would hang into the ground is raised out of reach of it.
+    Where the section has no posture, the model's own is taken (see `default_posture`). The pose
+    of the root is that of the posture which is taken by name or as the model's own, where it has
+    one. Where the section has no position, a floating robot is put on the ground: the lowest
+    point of its shapes that collide has the height 0. A place that the model gives is kept where
+    the robot is not inside the ground there, and in the posture that the place is for. A fixed
+    robot stays where the model puts it; one that would hang into the ground is raised out of
+    reach of it.
 
     Raises:
         ParameterError: the posture or place cannot be used.
@@ -193,8 +196,8 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
     if robot.posture:
         _tell_beyond_limits(body)
     root = body.root_link
-    stated = own_posture(body.description)
-    if stated is not None and not robot.posture:
+    stated = _posture_of_place(body, robot)
+    if stated is not None:
         if stated.position is not None:
             root.p = np.array(stated.position)
         if stated.rotation is not None:
@@ -207,7 +210,7 @@ def place_robot(body: Body, robot: RobotParameters, time_step: float = 0.001) ->
         body.calc_forward_kinematics()
         if not robot.posture and not body.is_fixed_root:
             _balance(body)
-        _put_on_ground(body, not np.allclose(body.q, _stated_posture(body)))
+        _put_on_ground(body, not np.allclose(body.q, _stated_displacements(body, stated)))
     body.initialize_state()
     body.start_posture = body.q.copy()
     if robot.rotors:
@@ -230,13 +233,24 @@ def _tell_beyond_limits(body: Body) -> None:
         logger.warning('%s: %s', body.name, text)
 
 
-def _stated_posture(body: Body) -> np.ndarray:
-    """Posture that the place which the model gives is for."""
+def _posture_of_place(body: Body, robot: RobotParameters) -> Posture | None:
+    """The posture whose pose of the root counts: the one that is named, else the model's own.
+
+    None for displacements that the section gives itself.
+    """
+    if not robot.posture:
+        return own_posture(body.description)
+    if isinstance(robot.posture, str):
+        return body.description.postures[robot.posture]
+    return None
+
+
+def _stated_displacements(body: Body, stated: Posture | None) -> np.ndarray:
+    """Displacements that the place which the model gives is for."""
     q = np.array([joint.description.q_initial for joint in body.joints])
-    own = own_posture(body.description)
-    if own is None or own.position is None:
+    if stated is None or stated.position is None:
         return q
-    return with_posture(body, q, own)
+    return with_posture(body, q, stated)
 
 
 def _balance(body: Body) -> None:

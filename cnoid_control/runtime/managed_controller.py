@@ -37,6 +37,7 @@ class ManagedController:
         children: its sub-controllers in the order in which they are called.
         folder: folder that relative paths in its options start from; the working folder where
             None.
+        allows_scripts: whether scripts in its options may move the robot.
         parameters: its options, checked; None for a controller that declares none.
         io: its door to the robot, from initialize() on.
         request: what it reads and commands, fixed when initialize() has returned: what it changes
@@ -52,6 +53,7 @@ class ManagedController:
         options: str | Mapping[str, Any] = '',
         children: list[ManagedController] | None = None,
         folder: Path | None = None,
+        allows_scripts: bool = True,
     ) -> None:
         """Take a controller in.
 
@@ -63,6 +65,7 @@ class ManagedController:
         self.options = options
         self.children = children or []
         self.folder = folder
+        self.allows_scripts = allows_scripts
         self.parameters = self.check(options)
         self.io: ControllerIO | None = None
         self.request = IORequest()
@@ -130,7 +133,15 @@ class ManagedController:
             ControllerFailed: it failed.
         """
         self.io = ControllerIO(
-            self.name, own, time_step, self.options, self.parameters, os, shared, self.folder
+            self.name,
+            own,
+            time_step,
+            self.options,
+            self.parameters,
+            os,
+            shared,
+            self.folder,
+            self.allows_scripts,
         )
         try:
             self._demand('initialize', self.controller.initialize, self.io)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io as streams
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ TRAINED = np.array([-0.5, -0.3, -1.0]), np.array([1.0, 0.3, 2.0])
 class Rig:
     """A command of a controller, read once in a period."""
 
-    def __init__(self, trained: bool = True, **options: Any) -> None:
+    def __init__(self, trained: bool = True, allows_scripts: bool = True, **options: Any) -> None:
         """Make it; `trained` for the ranges of a policy."""
-        self.io = ControllerIO('c', Body(BodyDescription('b', [LinkDescription('root')])), PERIOD)
+        body = Body(BodyDescription('b', [LinkDescription('root')]))
+        self.out = streams.StringIO()
+        self.io = ControllerIO('c', body, PERIOD, os=self.out, allows_scripts=allows_scripts)
         given = parse_parameters(VelocityParameters, options, 'velocity')
         ranges = TRAINED if trained else (None, None)
         self.command = VelocityCommand(self.io, given, 'velocity', *ranges)
@@ -140,3 +143,24 @@ def test_a_stick_in_the_middle_says_zero() -> None:
     """Whatever the velocities at its ends are."""
     back, ahead = np.array([0.3, -1.0, -1.0]), np.array([1.0, 1.0, 2.0])
     assert sticks_to_velocity([0.0, -0.5, 0.5], back, ahead).tolist() == [0.0, -0.5, 1.0]
+
+
+def test_a_script_sets_no_robot_off_where_it_is_not_allowed() -> None:
+    """It is said once; twists count as ever, and a script that comes later does neither."""
+    script = {'walk': {'time': 0.1, 'velocity': [0.4, 0.0, 0.0]}}
+    rig = Rig(allows_scripts=False, timeout=0.05, script=script)
+    assert rig.read(5) == [STILL] * 5
+    assert rig.out.getvalue().startswith('warning: c.velocity.script does not count: ')
+    assert 'hardware.ros2_control.allow_scripts: true' in rig.out.getvalue()
+    rig.twist(0.2)
+    assert rig.read(2) == [[0.2, 0.0, 0.0], STILL]
+    changed = {'walk': {'time': 0.0, 'velocity': [0.5, 0.0, 0.0]}}
+    rig.command.use(parse_parameters(VelocityParameters, {'script': changed}, 'velocity'))
+    assert rig.read(2) == [STILL] * 2
+    assert rig.out.getvalue().count('\n') == 1
+    # Nothing is said of a script that is not there.
+    assert not Rig(allows_scripts=False).out.getvalue()
+    sticks = {'source': 'script', 'script': {'ahead': {'axes': [0.0, 1.0]}}}
+    rig = Rig(allows_scripts=False, joystick=sticks)
+    assert rig.read(3) == [STILL] * 3
+    assert 'c.velocity.joystick.script does not count: ' in rig.out.getvalue()

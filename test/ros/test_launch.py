@@ -656,3 +656,19 @@ def test_every_program_has_its_enclave_where_security_is_on(root, monkeypatch, n
     for name, node in nodes.items():
         words = words_of(node, context)
         assert words[words.index('--enclave') + 1] == f'{prefix}/{name.partition("/")[2]}'
+
+
+def test_scripts_count_for_simulated_robots_alone(root, tmp_path):
+    """The launch files say so; what the configuration says does not set a real robot off."""
+    config = tmp_path / 'bold.yaml'
+    options = {'ros2_control': {'allow_scripts': True}}
+    values = {'robot': {'model': str(root / 'urdf' / 'arm.urdf')}, 'controller': 'pd'}
+    values['hardware'] = options
+    config.write_text(yaml.safe_dump({'/**': {'ros__parameters': values}}))
+    for hardware in CHOICES:
+        for given, expected in (('auto', hardware != 'real'), ('true', True), ('false', False)):
+            nodes, context = started(
+                root, 'robot', config=str(config), hardware=hardware, scripts=given
+            )
+            told = parameters(nodes['cnoid_control/cnoid_control'], context)
+            assert told['hardware.ros2_control.allow_scripts'] is expected, (hardware, given)

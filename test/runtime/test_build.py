@@ -269,3 +269,23 @@ def test_hardware_is_closed_where_the_loop_cannot_be_made(monkeypatch, own: bool
     with pytest.raises(CnoidControlError, match='no_such_joint'):
         make_loop(config, None if own else hardware)
     assert closed == [True] * own
+
+
+@pytest.mark.parametrize(
+    ('hardware', 'expected'),
+    [
+        ({'type': 'kinematic'}, True),
+        ({'type': 'ros2_control'}, False),
+        ({'type': 'ros2_control', 'ros2_control': {'allow_scripts': True}}, True),
+    ],
+)
+def test_scripts_are_for_simulations_unless_allowed(hardware: dict, expected: bool) -> None:
+    """The control node runs on the kind ros2_control, whatever the file says."""
+    values = {'robot': {'model': 'arm.urdf'}, 'controller': 'pd', 'hardware': hardware}
+    values['other_controllers'] = {'low': {'type': 'pd', 'parent': 'pd'}}
+    managed = make_controllers(parse_config(values))[0]
+    managed.initialize(two_joint_body(), two_joint_body(), 0.01, sys.stderr, {})
+    assert managed.allows_scripts is expected
+    assert [child.allows_scripts for child in managed.children] == [expected]
+    assert managed.io is not None
+    assert managed.io.allows_scripts is expected

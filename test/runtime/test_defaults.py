@@ -452,7 +452,11 @@ KEYFRAME = """
       </body>
     </body>
   </worldbody>
-  <keyframe><key name="home" qpos="1 2 0.6 0.6 0 0 0.8 0.25"/></keyframe>
+  <keyframe>
+    <key name="home" qpos="1 2 0.6 0.6 0 0 0.8 0.25"/>
+    <key name="high" qpos="3 4 0.9 1 0 0 0 0.1"/>
+    <key name="sunk" qpos="0 0 0.05 1 0 0 0 0.25"/>
+  </keyframe>
 </mujoco>
 """
 
@@ -464,6 +468,41 @@ def test_a_posture_of_the_model_has_a_place_of_its_own(model) -> None:
     assert body.q.tolist() == [0.25]
     np.testing.assert_allclose(body.root_link.p, [1.0, 2.0, 0.6])
     np.testing.assert_allclose(body.root_link.R[:, 0], [-0.28, 0.96, 0.0], atol=1e-12)
-    body = make_robot(RobotParameters(path, posture={'hinge': 0.1}))
-    np.testing.assert_allclose(body.root_link.p, [0.0, 0.0, 0.1], atol=1e-9)
+    # As they are those of the model's own posture, numbers alone say no place.
+    for angle in (0.1, 0.25):
+        body = make_robot(RobotParameters(path, posture={'hinge': angle}))
+        np.testing.assert_allclose(body.root_link.p, [0.0, 0.0, 0.1], atol=1e-9)
+        np.testing.assert_allclose(body.root_link.R, np.eye(3), atol=1e-12)
+
+
+def test_a_posture_by_name_brings_its_place(model) -> None:
+    """Also that which would be taken anyway; position and rpy of the configuration win."""
+    path = str(model(KEYFRAME, 'box.xml'))
+    own = robot_of_model(path)
+    body = make_robot(RobotParameters(path, posture='home'))
+    assert body.q.tolist() == [0.25]
+    np.testing.assert_allclose(body.root_link.p, own.root_link.p)
+    np.testing.assert_allclose(body.root_link.R, own.root_link.R)
+    body = make_robot(RobotParameters(path, posture='high'))
+    assert body.q.tolist() == [0.1]
+    np.testing.assert_allclose(body.root_link.p, [3.0, 4.0, 0.9])
     np.testing.assert_allclose(body.root_link.R, np.eye(3), atol=1e-12)
+    # One in the floor is lifted out of it.
+    body = make_robot(RobotParameters(path, posture='sunk'))
+    np.testing.assert_allclose(body.root_link.p, [0.0, 0.0, 0.1], atol=1e-9)
+    given = RobotParameters(path, posture='home', position=[5.0, 6.0, 7.0], rpy=[0.0, 0.0, 0.0])
+    body = make_robot(given)
+    np.testing.assert_allclose(body.root_link.p, [5.0, 6.0, 7.0])
+    np.testing.assert_allclose(body.root_link.R, np.eye(3), atol=1e-12)
+
+
+def test_a_posture_of_a_fixed_robot_by_name_leaves_its_base(model) -> None:
+    """An arm's keyframe says nothing of its base."""
+    text = KEYFRAME.replace('<freejoint/>', '')
+    for number in ('1 2 0.6 0.6 0 0 0.8 ', '3 4 0.9 1 0 0 0 ', '0 0 0.05 1 0 0 0 '):
+        text = text.replace(number, '')
+    path = str(model(text, 'arm.xml'))
+    own, body = robot_of_model(path), make_robot(RobotParameters(path, posture='high'))
+    assert own.is_fixed_root
+    assert (own.q.tolist(), body.q.tolist()) == ([0.25], [0.1])
+    np.testing.assert_allclose(body.root_link.p, own.root_link.p)

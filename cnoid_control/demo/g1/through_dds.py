@@ -30,7 +30,10 @@ SIMULATOR_PARAMETERS = (
     f'push.force:={story.FORCE}',
     f'push.duration:={story.PUSH_TIME}',
 )
-NODE_PARAMETERS = ('hardware.ros2_control.lock_step:=true',)
+NODE_PARAMETERS = (
+    'hardware.ros2_control.lock_step:=true',
+    'hardware.ros2_control.allow_scripts:=true',
+)
 # Silence of the node that the monitor takes for its death [s]: a busy machine is no fault here.
 SILENCE = 0.25
 MONITOR_PARAMETERS = (f'heartbeat.timeout:={SILENCE}',)

@@ -122,6 +122,13 @@ class Ros2ControlParameters:
         'would have been sent is on ~/dry_run_commands and in the diagnostics',
         read_only=True,
     )
+    allow_scripts: bool = parameter(
+        False,
+        'whether scripts in the configuration (velocity.script, joystick.script) move the robot '
+        'without anybody who commands it; the launch files set it for simulated robots, and take '
+        'it back for real ones',
+        read_only=True,
+    )
     lock_step: bool = parameter(
         False, "whether the robot waits for each command: devices are read for the state's stamp"
     )

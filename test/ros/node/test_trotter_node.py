@@ -59,6 +59,8 @@ def test_trotter_walks_through_dds_as_embedded(start_process, ros_node, spin_unt
         *config,
         '-p',
         'hardware.ros2_control.lock_step:=true',
+        '-p',
+        'hardware.ros2_control.allow_scripts:=true',
     )
     last = round(DURATION * rate)
     reached = spin_until(lambda: places and max(places) > last, timeout=90)
