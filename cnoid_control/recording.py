@@ -173,7 +173,7 @@ class Recording:
             axes.set_ylabel(name)
             axes.grid(True, alpha=0.3)
             if values.shape[1]:
-                axes.legend(fontsize=7, ncols=2, loc='upper right')
+                axes.legend(fontsize=7, loc='center left', bbox_to_anchor=(1.0, 0.5))
         panels[-1].set_xlabel('time [s]')
         return figure
 

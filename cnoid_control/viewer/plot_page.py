@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from cnoid_control.body import JointType
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.viewer.plot_data import RunData
+from cnoid_control.viewer.plot_layout import PALETTE, distinct_colors, event_rows, spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Joints in a panel: of one run, and of each of several.
 MAX_JOINTS, MAX_JOINTS_EACH = 6, 4
@@ -20,15 +24,17 @@ MAX_FIELDS = 6
 STYLES = ('-', '--', ':', '-.')
 # What is smaller than this is not shown: it stands still [m], [rad], [N].
 LEAST_TRAVEL, LEAST_PATH, LEAST_MOTION, LEAST_FORCE = 0.005, 0.3, 1e-6, 1e-6
+# Curves that stay below this share of the largest of their panel lie on its zero line.
+LEAST_SHARE = 0.002
 # Joints that move by less about a reference that stands still are held [rad], [m].
 HELD = 0.05
 # Share of a limit from which on it is drawn.
 NEAR_LIMIT = 0.5
 WIDTH, HEIGHT = 7.2, 2.5
-PALETTE = (
-    '#1f77b4', '#d62728', '#2ca02c', '#ff7f0e', '#9467bd', '#8c564b',
-    '#e377c2', '#17becf', '#7f7f7f', '#bcbd22', '#0b3d91', '#a6611a',
-)  # fmt: skip
+# Names that fit beside a panel of that height, and how far they are apart there.
+LABELS, LABEL_DISTANCE = 12, 0.085
+# Share of such a panel that a row of names of events takes.
+EVENT_ROW = 0.07
 AXES = ('#d62728', '#2ca02c', '#1f77b4')
 
 
@@ -87,6 +93,26 @@ def save_page(
     Raises:
         CnoidControlError: there is no such joint, or the file cannot be written.
     """
+    figure, panels = make_figure(runs, joints, picture)
+    if not panels:
+        raise CnoidControlError(
+            f'{path}: nothing moved, and nothing was sent: no curve says anything'
+        )
+    try:
+        figure.savefig(path, dpi=110)
+    except (OSError, ValueError) as error:
+        raise CnoidControlError(f'{path} cannot be written: {error}') from error
+    return panels
+
+
+def make_figure(
+    runs: Sequence[RunData], joints: Sequence[str] = (), picture: bool = True
+) -> tuple[Figure, list[str]]:
+    """Draw the page as a figure; its arguments are those of `save_page`.
+
+    Returns:
+        The figure, and the titles of its panels.
+    """
     # The canvas is used directly so that no display and no global state is involved.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -95,12 +121,8 @@ def save_page(
     panels = page.panels()
     if picture:
         panels.append(Panel('the robot at the end', page.draw_robot, is_time=False))
-    if not panels:
-        raise CnoidControlError(
-            f'{path}: nothing moved, and nothing was sent: no curve says anything'
-        )
-    rows = (len(panels) + 1) // 2
-    figure = Figure(figsize=(2 * WIDTH, HEIGHT * rows + 0.9), layout='constrained')
+    rows = max(1, (len(panels) + 1) // 2)
+    figure = Figure(figsize=(2 * WIDTH, page.height * rows + 0.9), layout='constrained')
     FigureCanvasAgg(figure)
     figure.suptitle(page.title, fontsize=12, ha='left', x=0.01)
     page.add_legend(figure)
@@ -112,11 +134,7 @@ def save_page(
             page.finish_time(place)
     for place in places[len(panels) :]:
         place.set_axis_off()
-    try:
-        figure.savefig(path, dpi=110)
-    except (OSError, ValueError) as error:
-        raise CnoidControlError(f'{path} cannot be written: {error}') from error
-    return [panel.title for panel in panels]
+    return figure, [panel.title for panel in panels]
 
 
 class PlotPage:
@@ -125,6 +143,7 @@ class PlotPage:
     Attributes:
         title: what the page is of.
         colors: colour of each joint, throughout the page.
+        height: of a panel with all names beside it [in].
     """
 
     def __init__(self, runs: Sequence[RunData], joints: Sequence[str] = ()) -> None:
@@ -147,7 +166,13 @@ class PlotPage:
         self._chosen = {kind: self._largest(kind) for kind in ('q', 'error', 'u', 'effort')}
         shown = dict.fromkeys(name for names in self._chosen.values() for name in names)
         ordered = sorted(shown, key=self._names.index)
-        self.colors = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(ordered)}
+        self.colors = dict(zip(ordered, distinct_colors(len(ordered)), strict=True))
+        names = max(len(chosen) for chosen in self._chosen.values())
+        self.height = HEIGHT * max(1.0, names / LABELS)
+        begin = min(run.times[0] for run in self._runs)
+        end = max(run.times[-1] for run in self._runs)
+        self._span = (begin, end if end > begin else begin + 1e-3)
+        self._event_rows = event_rows(self._runs[0].events, self._span)
         self.title = self._make_title()
 
     def _make_title(self) -> str:
@@ -181,7 +206,9 @@ class PlotPage:
         if self._given:
             return [name for name in self._given if size[self._names.index(name)] > LEAST_MOTION]
         order = np.argsort(-size, kind='stable')[: self._most]
-        chosen = [int(joint) for joint in order if size[joint] > LEAST_MOTION]
+        finite = size[np.isfinite(size)]
+        least = max(LEAST_MOTION, LEAST_SHARE * float(finite.max(initial=0.0)))
+        chosen = [int(joint) for joint in order if size[joint] > least]
         return [self._names[joint] for joint in sorted(chosen)]
 
     def _fits(self, run: RunData) -> bool:
@@ -199,7 +226,7 @@ class PlotPage:
         if self._chosen['q'] and not self._only_holds():
             dotted = '; dotted: reference' if len(self._runs) == 1 else ''
             found.append(Panel(f'joints: position{dotted}', self._draw_positions))
-        if self._chosen['error']:
+        if self._chosen['error'] and not self._has_no_reference():
             found.append(Panel('joints: tracking error', self._joint_panel('error', 'q - q_ref')))
         if self._chosen['u']:
             dashed = '; dashed: limit' if self._comes_near_limits() else ''
@@ -220,9 +247,18 @@ class PlotPage:
 
     def _only_holds(self) -> bool:
         """Whether the joints are held where they are, so that their errors say everything."""
-        wanted = max(float(np.ptp(run.joints['q_target'], axis=0).max()) for run in self._runs)
         moved = max(float(np.ptp(run.joints['q'], axis=0).max()) for run in self._runs)
-        return wanted < LEAST_MOTION and moved < HELD
+        return moved < HELD and not self._is_reference_moving()
+
+    def _has_no_reference(self) -> bool:
+        """Whether nothing is commanded, so that errors are the positions once more."""
+        sent = bool(self._chosen['u'])
+        return not sent and not self._only_holds() and not self._is_reference_moving()
+
+    def _is_reference_moving(self) -> bool:
+        return any(
+            np.ptp(run.joints['q_target'], axis=0).max() > LEAST_MOTION for run in self._runs
+        )
 
     def _base_panels(self) -> list[Panel]:
         moving = [run for run in self._runs if not run.body.is_fixed_root]
@@ -256,7 +292,7 @@ class PlotPage:
                     curves.append(Curve(run.times, target, color, ':', alpha=0.8))
                 label = name if run is self._runs[0] else ''
                 curves.append(Curve(run.times, values, color, self._style(run), label))
-        _draw_curves(axes, curves, f'q [{self._unit("q")}]')
+        self._draw_curves(axes, curves, f'q [{self._unit("q")}]')
 
     def _joint_panel(self, kind: str, label: str) -> Callable[[Any], None]:
         def draw(axes: Any) -> None:
@@ -272,7 +308,7 @@ class PlotPage:
                     if kind == 'u':
                         for limit in _reached(run, joint):
                             axes.axhline(limit, color=color, lw=0.8, ls=(0, (6, 3)), alpha=0.6)
-            _draw_curves(axes, curves, f'{label} [{self._unit(kind)}]')
+            self._draw_curves(axes, curves, f'{label} [{self._unit(kind)}]')
 
         return draw
 
@@ -298,7 +334,7 @@ class PlotPage:
                     label = name if run is self._runs[0] else ''
                     values = run.root[kind][:, i]
                     curves.append(Curve(run.times, values, AXES[i], self._style(run), label))
-            _draw_curves(axes, curves, f'[{unit}]' if unit else '')
+            self._draw_curves(axes, curves, f'[{unit}]' if unit else '')
 
         return draw
 
@@ -321,7 +357,7 @@ class PlotPage:
                                 alpha=alpha,
                             )
                         )  # fmt: skip
-            _draw_curves(axes, curves, f'[{unit}]' if unit else '')
+            self._draw_curves(axes, curves, f'[{unit}]' if unit else '')
 
         return draw
 
@@ -335,7 +371,7 @@ class PlotPage:
                     label = name if run is self._runs[0] else ''
                     color = PALETTE[number % len(PALETTE)]
                     curves.append(Curve(times, values[:, 2], color, self._style(run), label, 0.9))
-        _draw_curves(axes, curves, 'f_z [N]')
+        self._draw_curves(axes, curves, 'f_z [N]')
 
     def _draw_path(self, axes: Any) -> None:
         for run in self._runs:
@@ -378,21 +414,55 @@ class PlotPage:
     def finish_time(self, axes: Any) -> None:
         """Mark what happened, and have all panels show the same time."""
         axes.set_xlabel('time [s]', fontsize=8)
-        begin = min(run.times[0] for run in self._runs)
-        end = max(run.times[-1] for run in self._runs)
-        axes.set_xlim(begin, end if end > begin else begin + 1e-3)
-        for time, what in self._runs[0].events:
+        axes.set_xlim(*self._span)
+        for (time, what), row in zip(self._runs[0].events, self._event_rows, strict=True):
             axes.axvline(time, color='0.4', lw=0.8, ls=(0, (2, 2)))
+            if row is None:
+                continue
             axes.annotate(
                 what,
-                (time, 1.0),
+                (time, 1.0 - EVENT_ROW * row * HEIGHT / self.height),
                 xycoords=('data', 'axes fraction'),
                 xytext=(2, -2),
                 textcoords='offset points',
-                rotation=90,
                 va='top',
                 fontsize=6,
                 color='0.35',
+            )
+
+    def _draw_curves(self, axes: Any, curves: Sequence[Curve], label: str) -> None:
+        """Draw curves with their names beside them, below the names of the events."""
+        for curve in curves:
+            axes.plot(
+                curve.times,
+                curve.values,
+                color=curve.color,
+                ls=curve.style,
+                lw=curve.width,
+                alpha=curve.alpha,
+            )
+        axes.set_ylabel(label, fontsize=8)
+        axes.tick_params(labelsize=8)
+        axes.grid(alpha=0.3)
+        axes.margins(y=0.08)
+        low, high = axes.get_ylim()
+        rows = 1 + max((row for row in self._event_rows if row is not None), default=-1)
+        high = low + (high - low) / (1.0 - EVENT_ROW * rows * HEIGHT / self.height)
+        axes.set_ylim(low, high)
+        named = [curve for curve in curves if curve.label and len(curve.values)]
+        ends = [(float(np.nan_to_num(curve.values[-1])) - low) / (high - low) for curve in named]
+        apart = LABEL_DISTANCE * HEIGHT / self.height
+        for curve, height in zip(named, spread(ends, apart), strict=True):
+            axes.annotate(
+                curve.label,
+                (1.0, height),
+                xycoords='axes fraction',
+                xytext=(4, 0),
+                textcoords='offset points',
+                va='center',
+                fontsize=7.5,
+                color=curve.color,
+                annotation_clip=False,
             )
 
 
@@ -406,50 +476,3 @@ def _reached(run: RunData, joint: int) -> list[float]:
     if -np.inf < lower < 0.0 and values.min() < NEAR_LIMIT * lower:
         found.append(lower)
     return found
-
-
-def _draw_curves(axes: Any, curves: Sequence[Curve], label: str) -> None:
-    """Draw curves with their names beside them."""
-    for curve in curves:
-        axes.plot(
-            curve.times,
-            curve.values,
-            color=curve.color,
-            ls=curve.style,
-            lw=curve.width,
-            alpha=curve.alpha,
-        )
-    axes.set_ylabel(label, fontsize=8)
-    axes.tick_params(labelsize=8)
-    axes.grid(alpha=0.3)
-    axes.margins(y=0.08)
-    low, high = axes.get_ylim()
-    named = [curve for curve in curves if curve.label and len(curve.values)]
-    ends = [(float(np.nan_to_num(curve.values[-1])) - low) / (high - low) for curve in named]
-    for curve, height in zip(named, spread(ends, 0.085), strict=True):
-        axes.annotate(
-            curve.label,
-            (1.0, height),
-            xycoords='axes fraction',
-            xytext=(4, 0),
-            textcoords='offset points',
-            va='center',
-            fontsize=7.5,
-            color=curve.color,
-            annotation_clip=False,
-        )
-
-
-def spread(heights: Sequence[float], least: float) -> list[float]:
-    """Heights from 0 to 1 moved apart until they differ by a least distance, order kept."""
-    order = np.argsort(np.asarray(heights, dtype=float), kind='stable')
-    placed = np.clip(np.asarray(heights, dtype=float)[order], 0.0, 1.0)
-    for i in range(1, len(placed)):
-        placed[i] = max(placed[i], placed[i - 1] + least)
-    if len(placed) and placed[-1] > 1.0:
-        placed[-1] = 1.0
-        for i in range(len(placed) - 2, -1, -1):
-            placed[i] = min(placed[i], placed[i + 1] - least)
-    found = np.empty(len(placed))
-    found[order] = placed
-    return [float(value) for value in found]

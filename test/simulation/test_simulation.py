@@ -303,6 +303,10 @@ def test_tables_and_plots(folder: Path) -> None:
     assert '(20, 1)' in simulation.recorded._repr_html_()
     assert 'at 0.095 s' in repr(simulation)
     figure = simulation.recorded.plot('q', 'root_q')
+    figure.canvas.draw()
+    for axes in figure.axes:
+        # Legends are beside the curves.
+        assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
     assert len(figure.axes) == 2
     assert len(figure.axes[1].lines) == 7
     with pytest.raises(CnoidControlError, match="unknown joint 'elbow'"):

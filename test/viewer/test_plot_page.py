@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 
 import matplotlib.image
 import numpy as np
@@ -16,7 +17,8 @@ from cnoid_control.runtime.defaults import load_run
 from cnoid_control.runtime.run_files import record_run
 from cnoid_control.viewer import plot_data
 from cnoid_control.viewer.plot_data import read_run
-from cnoid_control.viewer.plot_page import PlotPage, save_page, spread
+from cnoid_control.viewer.plot_layout import distinct_colors, event_rows, spread
+from cnoid_control.viewer.plot_page import PlotPage, make_figure, save_page
 
 
 def record(path, config, duration: float, push: bool = False):
@@ -103,6 +105,108 @@ def test_a_joint_has_one_colour_throughout(walk):
     """And no two joints of a page share one."""
     page = PlotPage([read_run(walk[0])])
     assert len(set(page.colors.values())) == len(page.colors) >= 6
+
+
+def drawn(figure):
+    """Panels by title, drawn."""
+    figure.canvas.draw()
+    return {axes.get_title('left'): axes for axes in figure.axes if axes.get_title('left')}
+
+
+def names_beside(axes):
+    """Names beside the curves, and above them those of events, with their extents."""
+    texts = [text for text in axes.texts if text.get_text()]
+    extents = [(text, text.get_window_extent()) for text in texts]
+    right = axes.get_window_extent().x1
+    beside = {text: box for text, box in extents if box.x0 >= right}
+    return beside, {text: box for text, box in extents if text not in beside}
+
+
+def test_a_joint_has_the_colour_of_its_name_in_every_panel(walk):
+    """The curve in that colour is the curve of that joint."""
+    data = read_run(walk[0])
+    figure, _ = make_figure([data], picture=False)
+    found: dict[str, set[str]] = {}
+    panels = drawn(figure)
+    for title, kind in (('joints: tracking error', 'error'), ('joints: effort sent', 'u')):
+        for text in names_beside(panels[title])[0]:
+            found.setdefault(text.get_text(), set()).add(text.get_color())
+            joint = list(data.body.joint_names).index(text.get_text())
+            (line,) = [one for one in panels[title].lines if one.get_color() == text.get_color()]
+            np.testing.assert_array_equal(line.get_ydata(), data.joints[kind][:, joint])
+    assert len(found) >= 6
+    assert all(len(colors) == 1 for colors in found.values())
+
+
+@pytest.mark.parametrize('every_joint', [False, True], ids=['six joints', 'every joint'])
+def test_no_name_covers_a_curve_or_another_name(walk, every_joint):
+    """Names of curves are beside them, those of events above; the panels are as high as needed."""
+    data = read_run(walk[0])
+    data.events = [(0.0, 'stand_up'), (0.02, 'shift_the_weight'), (0.3, 'wave'), (0.98, 'sit')]
+    joints = list(data.body.joint_names) if every_joint else []
+    figure, _ = make_figure([data], joints, picture=False)
+    panels = drawn(figure)
+    every = []
+    for axes in panels.values():
+        beside, above = names_beside(axes)
+        assert beside
+        every += [
+            *beside.items(),
+            *above.items(),
+            (axes.title, axes._left_title.get_window_extent()),
+        ]
+        peaks = [
+            axes.transData.transform((0.0, line.get_ydata().max()))[1]
+            for line in axes.lines
+            if len(line.get_ydata()) > 2
+        ]
+        assert above
+        assert max(peaks) <= min(box.y0 for box in above.values())
+    for (one, first), (other, second) in itertools.combinations(every, 2):
+        assert not first.overlaps(second), (one.get_text(), other.get_text())
+    assert all(figure.bbox.contains(box.x1, box.y0) for _, box in every)
+    if every_joint:
+        assert len(set(PlotPage([data], joints).colors.values())) >= 25
+
+
+def test_names_of_events_stand_in_rows():
+    """Beside each other where there is room, else below; where there is none they are left out."""
+    assert event_rows([(0.0, 'a'), (5.0, 'b')], (0.0, 10.0)) == [0, 0]
+    close = [(0.1 * i, 'a long name') for i in range(5)]
+    assert event_rows(close, (0.0, 10.0)) == [0, 1, 2, None, None]
+    assert event_rows([(9.9, 'beyond the edge')], (0.0, 10.0)) == [None]
+
+
+def test_there_are_colours_enough():
+    """No two of many are the same."""
+    assert len(set(distinct_colors(60))) == 60
+    assert distinct_colors(2) == distinct_colors(60)[:2]
+
+
+def test_a_curve_on_the_zero_line_of_its_panel_is_left_out(walk):
+    """Unless its joint was asked for."""
+    data = read_run(walk[0])
+    names = list(data.body.joint_names)
+    data.joints['u'] = np.zeros_like(data.joints['u'])
+    data.joints['u'][:, :2] = (50.0, 0.01)
+    for joints, expected in (((), names[:1]), (names[:2], names[:2])):
+        figure, _ = make_figure([data], joints, picture=False)
+        beside, _ = names_beside(drawn(figure)['joints: effort sent'])
+        assert sorted(text.get_text() for text in beside) == sorted(expected)
+
+
+def test_a_robot_that_nothing_commands_has_no_tracking_error(walk):
+    """Its errors would be its positions once more."""
+    data = read_run(walk[0])
+    data.joints['u'] = np.zeros_like(data.joints['u'])
+    data.joints['q_target'] = np.zeros_like(data.joints['q_target'])
+    data.joints['error'] = data.joints['q'].copy()
+    data.joints['q'][-1] += 1.0
+    found = [panel.title for panel in PlotPage([data]).panels()]
+    assert found[0].startswith('joints: position')
+    assert 'joints: tracking error' not in found
+    data.joints['u'][:, 0] = 1.0
+    assert 'joints: tracking error' in [panel.title for panel in PlotPage([data]).panels()]
 
 
 def test_the_base_turns_with_its_heading(tmp_path):
