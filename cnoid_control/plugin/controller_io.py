@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,7 +23,6 @@ class ControllerConfig:
     Attributes:
         controller_name: name of this controller in the run.
         body: the robot's model; not the body that is read and commanded in a run.
-        option_string: the options as one line of text.
         parameters: the options as a checked instance of the controller's `Parameters`; None for a
             controller that declares none.
         os: stream for the controller's messages.
@@ -47,13 +47,26 @@ class ControllerConfig:
         self.controller_name = controller_name
         self.body = body
         self.folder = folder or Path()
+        self._options: str | dict[str, Any] = ''
         self.set_options(options, parameters)
         self.os: TextIO = os if os is not None else sys.stderr
 
     def set_options(self, options: str | Mapping[str, Any], parameters: Any) -> None:
         """Replace the options; for the host."""
-        self.option_string = options if isinstance(options, str) else format_option_string(options)
+        # What was given is the caller's, and few ask for it as text, which takes its time.
+        self._options = options if isinstance(options, str) else copy.deepcopy(dict(options))
         self.parameters = parameters
+
+    @property
+    def option_string(self) -> str:
+        """The options as one line of text."""
+        if not isinstance(self._options, str):
+            self._options = format_option_string(self._options)
+        return self._options
+
+    @option_string.setter
+    def option_string(self, text: str) -> None:
+        self._options = text
 
     @property
     def options(self) -> list[str]:

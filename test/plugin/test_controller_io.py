@@ -89,6 +89,15 @@ def test_options_come_in_three_forms():
     assert ControllerIO('tester', body, 0.01, 'fast "a b"').options == ['fast', 'a b']
 
 
+def test_options_are_those_that_were_given_then():
+    """What becomes of the mapping later does not show in the text, nor in a list within it."""
+    given = {'joints': ['arm0']}
+    io = ControllerIO('tester', two_joint_body(), 0.01, given)
+    given['joints'].append('arm1')
+    given['gain'] = 1.0
+    assert io.option_string == '{joints: [arm0]}'
+
+
 def test_options_that_are_no_mapping_are_reported(io):
     """structured_options is None then, with a message on os."""
     io.option_string = 'just words'
