@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from cnoid_control.bench import rows_tasks
+from cnoid_control.bench import rows_tasks, rows_tasks_placo
 from cnoid_control.controllers.tasks.controller import TasksController
 
 
@@ -24,6 +24,17 @@ def test_six_tasks_move_as_in_pink():
     controller.compute()
     velocities = rows_tasks.pink_solver(body)[1]()
     np.testing.assert_allclose(controller.velocity, velocities, atol=1e-4)
+    assert controller.limitations()
+
+
+@pytest.mark.skipif(importlib.util.find_spec('placo') is None, reason='placo is not installed')
+def test_six_tasks_move_as_in_placo():
+    """Both sides of the row find the same velocities, with limits at work."""
+    body = rows_tasks.humanoid()
+    controller = rows_tasks_placo.frame_tasks(body)
+    controller.compute()
+    velocities = rows_tasks_placo.placo_solver(body)[1]()
+    np.testing.assert_allclose(controller.velocity, velocities, atol=rows_tasks_placo.TOLERANCE)
     assert controller.limitations()
 
 
