@@ -43,7 +43,7 @@ class ControllerHost:
         controllers: those that are still in the run.
         errors: what went wrong so far, in order.
         warnings: what they were warned of, in order.
-        idle_reason: why they command nothing at all; empty where they do.
+        idle_reason: why they were going to command nothing at all; empty where they were not.
         is_abandoned: whether a controller has not returned and keeps a thread.
     """
 
@@ -80,6 +80,11 @@ class ControllerHost:
     def ios(self) -> list[ControllerIO]:
         """The io of all controllers and sub-controllers, from initialize on."""
         return [member.io for member in self.members() if member.io is not None]
+
+    def find_idle_reason(self) -> str:
+        """Why they have commanded nothing at all so far; empty where they have."""
+        transfers = [managed.devices for managed in self.controllers if managed.devices]
+        return '' if any(one.has_sent for one in transfers) else self.idle_reason
 
     def who_commands(self, command: ImplausibleCommand | None) -> list[str]:
         """Names of the controllers that command its joint; of all where that is not known."""

@@ -170,6 +170,7 @@ class DeviceTransfer:
 
     Attributes:
         reads: whether any device is read.
+        has_sent: whether the controller has changed a device of the robot.
     """
 
     def __init__(self, own: Body, robot: Body) -> None:
@@ -180,6 +181,7 @@ class DeviceTransfer:
             robot: body of the hardware.
         """
         self.reads = False
+        self.has_sent = False
         self._robot_devices = robot.devices
         self._own_devices = own.devices
         self._incoming: set[int] = set()
@@ -229,6 +231,7 @@ class DeviceTransfer:
             ValueError: a device cannot be what the controller has made of it.
         """
         if self._outgoing:
+            self.has_sent = True
             indices = sorted(self._outgoing)
             self._outgoing.clear()
             for index in indices:

@@ -793,8 +793,9 @@ class ControlLoop:
             exit_ = 'finished'
         elif self._is_stopped:
             exit_, reason = 'failed', self.safe_state.reason
-        if exit_ != 'failed' and self.tick and self.require_commands and not self._is_commanded:
-            exit_, reason = 'failed', self.host.idle_reason
+        idle = self.require_commands and not self._is_commanded and self.host.find_idle_reason()
+        if idle and self.tick and exit_ != 'failed':
+            exit_, reason = 'failed', idle
         return RunOutcome(
             exit_,
             reason,
