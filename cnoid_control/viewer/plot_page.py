@@ -381,6 +381,8 @@ class PlotPage:
             axes.plot(x[-1], y[-1], 's', color='black', ms=4)
             axes.annotate(' start', (x[0], y[0]), fontsize=8, va='bottom')
             axes.annotate(' end', (x[-1], y[-1]), fontsize=8, va='bottom')
+        # Room for the words beside the ends.
+        axes.margins(x=0.1, y=0.1)
         axes.set_aspect('equal', adjustable='datalim')
         axes.set_xlabel('x [m]', fontsize=8)
         axes.set_ylabel('y [m]', fontsize=8)

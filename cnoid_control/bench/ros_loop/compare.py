@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from cnoid_control.bench.ros_loop.rig import KINDS, RATE, Drive, Driven, driven
+from cnoid_control.exceptions import CnoidControlError
 
 ResultT = TypeVar('ResultT')
 Turns = dict[str, list[Drive]]
@@ -22,6 +23,8 @@ TICKS = 3000
 WARM_UP = 500
 # Share of the states that may stay unanswered at a rate that a controller keeps up with.
 LOST = 0.005
+# Share of lost states from which on a turn is not one of a controller that controls.
+MOST = 0.5
 # Time for which a rate is tried [s], how often before it is given up, and the next higher one.
 TRIAL_TIME, TRIALS, FACTOR = 0.5, 2, 1.15
 # Rates that are tried at most [Hz], and how close the robot itself must come to one.
@@ -39,18 +42,40 @@ def take_turns(priority: int, rounds: int = ROUNDS, ticks: int = TICKS) -> Turns
 
     Returns:
         What each turn came to, by kind.
+
+    Raises:
+        CnoidControlError: most of a turn's states were lost; it tells nothing then.
     """
 
     def drive(pair: Driven) -> Drive:
         pair.drive(RATE, min(WARM_UP, ticks))
-        return pair.drive(RATE, ticks)
+        turn = pair.drive(RATE, ticks)
+        if turn.lost > MOST:
+            raise too_busy(f'{100.0 * turn.lost:.0f} % of the states at 1 kHz were lost')
+        return turn
 
     return _by_turns(priority, rounds, drive)
 
 
 def highest_rates(priority: int, rounds: int = RATE_ROUNDS) -> Rates:
-    """The highest rate that each kind keeps up with [Hz], by turns; as `take_turns`."""
-    return _by_turns(priority, rounds, find_highest_rate)
+    """The highest rate that each kind keeps up with [Hz], by turns; as `take_turns`.
+
+    Raises:
+        CnoidControlError: a kind keeps up with none.
+    """
+
+    def find(pair: Driven) -> float:
+        rate = find_highest_rate(pair)
+        if not rate:
+            raise too_busy(f'{100.0 * LOST:g} % of the states at {RATE:g} Hz, or more, were lost')
+        return rate
+
+    return _by_turns(priority, rounds, find)
+
+
+def too_busy(what: str) -> CnoidControlError:
+    """The machine does other things, or a controller has been stopped by its watchdog."""
+    return CnoidControlError(f'{what}: the machine is too busy to measure it')
 
 
 def _by_turns(

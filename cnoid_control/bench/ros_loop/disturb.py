@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -74,8 +75,16 @@ class Requests:
         self._gains = cycle((KP * (1.0 + 1e-9), KP))
 
     def swap(self) -> None:
-        """Have the other controller take over."""
-        self._set('controller', next(self._names))
+        """Have the other controller take over, once the swap before it has ended."""
+        name, deadline = next(self._names), time.monotonic() + TIMEOUT
+        while True:
+            try:
+                self._set('controller', name)
+                return
+            except CnoidControlError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(PAUSE)
 
     def set_gain(self) -> None:
         """Give both controllers another gain, which acts as the one before."""

@@ -30,6 +30,8 @@ GYRO, FORCE = 'WaistIMU', 'RightAnkleForceSensor'
 # The robot's own loop goes before its controllers, as that of ros2_control does.
 ROBOT_PRIORITY = DEFAULT_PRIORITY + 10
 RATE = 1000.0
+# Options of the control node's watchdog: none but its defaults.
+WATCHDOG: dict[str, float] = {}
 # Names of two controllers that do the same.
 HOLDING = 'cnoid_control.bench.ros_loop.holding:HoldingController'
 # Shorter than the time between two requests for a swap [s].
@@ -249,6 +251,7 @@ def _control_node(folder: Path, joints: dict[str, float], priority: int) -> list
         'controller': HELD[0],
         'standby': {name: {'type': HOLDING} for name in HELD},
         **{name: {**held, 'sensors': [GYRO, FORCE], 'posture': list(posture)} for name in HELD},
+        **({'watchdog': dict(WATCHDOG)} if WATCHDOG else {}),
         'devices': {GYRO: 'imu', FORCE: 'wrench'},
         'hardware': {
             'type': 'ros2_control',

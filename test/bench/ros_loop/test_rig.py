@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from cnoid_control.bench.ros_loop import compare
 from cnoid_control.bench.ros_loop.compare import Drive, find_highest_rate, ratio, take_turns
 from cnoid_control.bench.ros_loop.compiled import compile_node, why_not
 from cnoid_control.bench.ros_loop.rig import KINDS, C, driven
@@ -35,9 +38,9 @@ def test_states_that_are_not_answered_are_lost(tmp_path):
 @pytest.mark.timeout(240)
 def test_every_kind_answers(tmp_path):
     """The control node, the node in C and that of rclpy command the same robot."""
-    turns = take_turns(0, rounds=1, ticks=50)
-    assert list(turns) == list(KINDS)
-    for (drive,) in turns.values():
+    for kind in KINDS:
+        with driven(kind, 0, tmp_path) as pair:
+            drive = pair.drive(SLOW, 50)
         assert drive.times.shape == (50,)
         assert np.isfinite(drive.times).any()
         assert drive.cpu_per_tick > 0.0
@@ -62,13 +65,15 @@ def test_a_source_that_does_not_compile_is_told(tmp_path):
 class FakePair:
     """Loses states from a rate on, or is too slow a robot."""
 
+    share = 100
+
     def __init__(self, limit: float, robot: float = 1e9) -> None:
         self.limit, self.robot = limit, robot
 
     def drive(self, rate: float, ticks: int) -> Drive:
         times = np.full(ticks, 1e-4)
         if rate > self.limit:
-            times[::100] = np.nan
+            times[:: self.share] = np.nan
         return Drive(times, times, 0.0, ticks / min(rate, self.robot), 0)
 
 
@@ -86,6 +91,21 @@ def test_the_highest_rate_is_the_last_that_is_kept(monkeypatch, pair, found):
     monkeypatch.setattr('cnoid_control.bench.ros_loop.compare.FACTOR', 1.2)
     rate = find_highest_rate(pair, first=1000.0, highest=2000.0)
     assert rate == pytest.approx({2000.0: 1728.0}.get(found, found))
+
+
+def test_a_machine_that_is_too_busy_gives_no_ratio(monkeypatch):
+    """Not one of a controller that loses most states, nor one that keeps up with no rate."""
+
+    @contextmanager
+    def lost(kind, priority, folder):
+        yield FakePair(0.0)
+
+    monkeypatch.setattr(compare, 'driven', lost)
+    with pytest.raises(CnoidControlError, match='too busy'):
+        compare.highest_rates(0, rounds=1)
+    monkeypatch.setattr(FakePair, 'share', 1)
+    with pytest.raises(CnoidControlError, match='100 % of the states'):
+        take_turns(0, rounds=1, ticks=10)
 
 
 def test_the_ratio_is_the_median_of_the_turns():
