@@ -324,6 +324,8 @@ class ControllerHost:
             self._stop()
 
     def _stop(self) -> None:
+        # Asked for later, when what tells of devices is gone.
+        self.idle_reason = self.find_idle_reason()
         for managed in self.controllers:
             if managed.started:
                 managed.started = False
