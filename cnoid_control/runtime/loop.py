@@ -6,7 +6,6 @@ import contextlib
 import math
 import threading
 import time
-from _thread import allocate_lock
 from collections.abc import Callable
 from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
@@ -355,13 +354,13 @@ class ControlLoop:
             self.trace.record(hardware.time)
         if recorder is not None:
             recorder.note_outputs()
-        if has_commands:
+        if has_commands and self.limiter.scale != 1.0:
             self.limiter.scale_commands(hardware.time_step)
         if safe_state.is_active:
             self._apply_safe_state()
         # States that come faster than agreed must not make the robot faster than it may be.
-        dt = hardware.dt
-        if not self.limiter.apply(dt if dt < hardware.time_step else hardware.time_step):
+        dt, time_step = hardware.dt, hardware.time_step
+        if not self.limiter.apply(dt if dt < time_step else time_step):
             self._replace_commands()
         if recorder is not None:
             recorder.note_sent()
@@ -445,16 +444,18 @@ class ControlLoop:
         """
         host.copy_inputs(now)
         # As begin_call() and call.close() do, at a fraction of the cost.
-        lock = allocate_lock()
-        self.monitor.call = call = (lock, host, 'control', True, monotonic())
+        token = [None]
+        self.monitor.call = call = (token, host, 'control', True, monotonic())
         try:
             go_on = host.compute(self.tick)
         except ControllerFailed:
-            if not lock.acquire(False):
+            if not Call(call).close():
                 raise Abandoned(Call(call)) from None
             raise
-        if not lock.acquire(False):
-            raise Abandoned(Call(call))
+        try:
+            token.pop()
+        except IndexError:
+            raise Abandoned(Call(call)) from None
         host.copy_outputs()
         return go_on
 
