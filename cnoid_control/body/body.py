@@ -191,6 +191,7 @@ class Body:
         self._pin_state = np.zeros(self.model.nq + self.model.nv)
         self._pin_q, self._pin_v = np.split(self._pin_state, [self.model.nq])
         self._pin_a = np.zeros(self.model.nv)
+        self._pin_root_a = self._pin_a[:ROOT_NV].reshape(2, 3)
         # Bound once: looking these up would cost as much as using them.
         self._pack: Callable[..., Any] = self._packed.take
         self._pack_arguments = (tree.packed_in_pin_order, None, self._pin_state, 'clip')
@@ -509,9 +510,13 @@ class Body:
         if self._has_mimics:
             ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
         ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
+        acceleration = self._root_acceleration.copy()
+        acceleration[0] = root_dv
         v, w = self.root_motion
-        self._pin_a[:3] = (root_dv - cross(w, v)) @ self._root_R
-        self._pin_a[3:6] = self._root_acceleration[1] @ self._root_R
+        # A root at rest is as frequent as a moving one.
+        if w.any():
+            acceleration[0] -= cross(w, v)
+        acceleration.dot(self._root_R, self._pin_root_a)
         return self._pin_a
 
     def _update_pin_state(self) -> None:

@@ -19,6 +19,7 @@ from cnoid_control.controllers.tasks.option_checks import (
     check_task_change,
 )
 from cnoid_control.controllers.tasks.parameters import TasksParameters
+from cnoid_control.controllers.tasks.point_rows import PointRows
 from cnoid_control.controllers.tasks.solver import ControllerResult
 from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
 from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
@@ -54,24 +55,42 @@ class TorqueOutput:
         self._kinematics = TaskKinematics(model, model.joints, moving_root=True)
         costs = [1.0, 1.0, 1.0, TORQUE_COST, TORQUE_COST, TORQUE_COST]
         self._squared_costs = np.tile(costs, len(contacts)) ** 2
+        self._places = [slice(6 * i, 6 * i + 6) for i in range(len(contacts))]
+        self._jacobian = np.zeros((6 * len(contacts), model.model.nv))
+        self._rows: PointRows | None = None
+        if contacts and self._has_point_rows():
+            points = [
+                (link, place, np.arange(6), np.ones(6))
+                for link, place in zip(contacts, self._places, strict=True)
+            ]
+            self._rows = PointRows(self._kinematics, points, self._jacobian)
         self.pgain: float | np.ndarray = 0.0
         self.dgain: float | np.ndarray = 0.0
+
+    def _has_point_rows(self) -> bool:
+        kinematics = self._kinematics
+        complete = kinematics.num_unknowns == self._jacobian.shape[1]
+        return complete and all(kinematics.has_point_rows(link) for link in self.contacts)
 
     def feedforward(self) -> np.ndarray:
         """Torques of the commanded motion with gravity, joint-id order."""
         model = self.model
-        pin_model, data = model.model, model.data
-        torques = pin.rnea(pin_model, data, *model.pin_state(), model.pin_a())
+        q, v = model.pin_state()
+        torques = pin.rnea(model.model, model.data, q, v, model.pin_a())
         if self.contacts:
-            self._kinematics.update()
-            jacobian = np.concatenate(
-                [self._kinematics.full_jacobian(link) for link in self.contacts]
-            )
+            kinematics = self._kinematics
+            kinematics.update_at(q)
+            if self._rows is None:
+                for place, link in zip(self._places, self.contacts, strict=True):
+                    self._jacobian[place] = kinematics.full_jacobian(link)
+            else:
+                self._rows.refresh()
+            jacobian = self._jacobian
             # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
             carried = jacobian[:, :ROOT_NV].T
             scaled = carried / self._squared_costs
             needed = LLT(scaled.dot(carried.T)).solve(torques[:ROOT_NV]).reshape(-1)
-            torques = torques - needed.dot(scaled).dot(jacobian)
+            torques -= needed.dot(scaled).dot(jacobian)
         return torques[ROOT_NV:] @ model.tree.joint_map
 
     def torques(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:

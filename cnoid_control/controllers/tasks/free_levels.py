@@ -26,6 +26,7 @@ class FreeLevels:
         count, kept = stack.num_dense, stack.num_kept
         self._rows = stack.rows[:count]
         self._kept_rows = stack.rows[:kept]
+        self._num_kept = kept
         self._joint_rows = stack.rows[count:]
         self._wanted = stack.wanted[:count]
         self._joint_wanted = stack.wanted[count:]
@@ -72,18 +73,24 @@ class FreeLevels:
                 return None
             given = given.copy()
             given[: len(reached)] = reached
-        start = None
+        velocity = np.zeros(rows.shape[1])
         if self._has_joint_rows:
-            start = self._joint_wanted.dot(self._joint_rows)
-            start *= inverse
-            given = given - rows.dot(start)
+            velocity = self._joint_wanted.dot(self._joint_rows)
+            velocity *= inverse
         if not len(rows):
-            return start if start is not None else np.zeros(rows.shape[1])
+            return velocity
         scaled = rows * inverse
         system = scaled.dot(rows.T)
         system.reshape(-1)[self._own] += 1.0
-        found = LLT(system).solve(given).reshape(-1).dot(scaled)
-        return found if start is None else found + start
+        factor = LLT(system)
+        multipliers = factor.solve(given - rows.dot(velocity)).reshape(-1)
+        velocity += multipliers.dot(scaled)
+        # Weights that differ by orders of magnitude take digits away: a second step from what is
+        # missing gives them back, and what the levels above have reached is kept to the last one.
+        missing = given - rows.dot(velocity)
+        missing[self._num_kept :] -= multipliers[self._num_kept :]
+        velocity += factor.solve(missing).reshape(-1).dot(scaled)
+        return velocity
 
     def _weigh(self, damping: float) -> np.ndarray | None:
         """D^-1 for a damping; None where there is none."""

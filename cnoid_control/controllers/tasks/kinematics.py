@@ -116,8 +116,12 @@ class TaskKinematics:
 
     def update(self) -> None:
         """Take over the body's state; to be called once per tick before anything else."""
+        self.update_at(self.body.pin_q())
+
+    def update_at(self, q: np.ndarray) -> None:
+        """As `update`, for who has the body's configuration vector of now already."""
         self._cache.clear()
-        pin.computeJointJacobians(self._model, self._data, self.body.pin_q())
+        pin.computeJointJacobians(self._model, self._data, q)
 
     def unknown(self, joint: Link) -> int | None:
         """Index of a joint's velocity among the unknowns; None where it is not controlled."""

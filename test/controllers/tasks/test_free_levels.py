@@ -138,6 +138,23 @@ def test_strict_levels_are_what_another_solver_finds(sr1, monkeypatch, seed, dam
     np.testing.assert_allclose(controller.velocity, lexicographic(controller, levels), atol=1e-6)
 
 
+def test_levels_above_keep_what_they_have_reached_to_the_last_digit(sr1):
+    """Joints that weigh a thousand times what the root does take no digits away."""
+    group = sr1.joint_group('all')
+    sr1.q[:] = 0.3 * np.random.default_rng(0).normal(size=sr1.num_joints)
+    controller = TaskSolver(sr1, group, 0.01, QpSolver(damping=1e-6))
+    foot = controller.add_task(BodyVelocityTask('foot', sr1.link('LLEG_ANKLE_R')))
+    foot.target.set([0.1, -0.2, 0.1, 0.3, 0.2, -0.1])
+    controller.compute()
+    rows = foot.jacobian(controller.kinematics)
+    reached = rows @ controller.velocity
+    rest = controller.add_task(JointVelocityTask('rest', group))
+    rest.priority, rest.weight = 1, 1e-3
+    rest.target.set(np.full(29, 0.5))
+    controller.compute()
+    np.testing.assert_allclose(rows @ controller.velocity, reached, atol=1e-11)
+
+
 def test_dependent_rows_above_the_last_level_are_left_to_another_way(sr1):
     """The same link twice says nothing about what the products could be solved for."""
     group = sr1.joint_group('all')
