@@ -167,7 +167,10 @@ def test_the_changelog_can_be_released():
 
 def test_the_pythons_that_are_supported_are_those_that_are_tried():
     """One list, in what pip shows, in the CI workflow and in the guide."""
-    text = (ROOT / '.github' / 'workflows' / 'ci.yml').read_text(encoding='utf-8')
+    workflow = ROOT / '.github' / 'workflows' / 'ci.yml'
+    if not workflow.exists():
+        pytest.skip('an unpacked sdist has no workflows')
+    text = workflow.read_text(encoding='utf-8')
     tried = set(re.findall(r"python: '(3\.\d+)'}", text))
     declared = re.findall(r'Python :: (3\.\d+)', (ROOT / 'setup.py').read_text(encoding='utf-8'))
     assert tried == set(declared)
