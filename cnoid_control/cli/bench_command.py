@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from cnoid_control.cli.command import Command
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.output_file import check_output
 from cnoid_control.exceptions import describe
 
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         'failed': [row.to_dict() for row in failed],
     }
     if args.json == '-':
-        print(json.dumps(report))
+        print_object(report)
         return 1 if failed else 0
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as file:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from cnoid_control.cli.bench_command import BENCH
@@ -16,6 +16,7 @@ from cnoid_control.cli.evaluate_command import EVALUATE
 from cnoid_control.cli.faults_command import FAULTS
 from cnoid_control.cli.get_command import GET
 from cnoid_control.cli.init_command import INIT
+from cnoid_control.cli.json_output import failure, one_object, print_object
 from cnoid_control.cli.list_command import LIST
 from cnoid_control.cli.new_command import NEW
 from cnoid_control.cli.plot_command import PLOT
@@ -28,6 +29,7 @@ from cnoid_control.cli.teleop_command import TELEOP
 from cnoid_control.cli.tune_command import TUNE
 from cnoid_control.cli.view_command import VIEW
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.standard_streams import GuardedStreams
 
 COMMANDS = (
     RUN, LIST, GET, SHOW, NEW, INIT, CONVERT,
@@ -38,6 +40,30 @@ COMMANDS = (
 
 # What shells show for a program that SIGPIPE has ended.
 PIPE_CLOSED = 141
+
+
+class _UsageError(SystemExit):
+    """The end of the program after a word that the command line does not know.
+
+    Attributes:
+        message: what is wrong.
+    """
+
+    def __init__(self, message: str) -> None:
+        """End with the status of wrong usage."""
+        super().__init__(2)
+        self.message = message
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with an argument; what there is only for a command."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        if ' ' not in self.prog:
+            self.print_usage(sys.stderr)
+        print(f'{self.prog}: {message}; see {self.prog} --help', file=sys.stderr)
+        raise _UsageError(message)
 
 
 class _Version(argparse.Action):
@@ -55,7 +81,7 @@ class _Version(argparse.Action):
 
 def make_parser() -> argparse.ArgumentParser:
     """Parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog='cnoid_control',
         description='Run robot controllers in physics, or on a robot through ros2_control.',
         epilog='With --ros-args it is the ROS 2 node cnoid_control.',
@@ -83,21 +109,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    with GuardedStreams() as streams:
+        status = _main(words)
+    return PIPE_CLOSED if streams.is_closed else status
+
+
+def _main(words: list[str]) -> int:
     if '--ros-args' in words:
         from cnoid_control.ros.node.control_node import main as node_main
 
         return node_main(words)
-    args = make_parser().parse_args(words)
     try:
-        status = args.run(args)
-        sys.stdout.flush()
+        args = make_parser().parse_args(words)
+    except _UsageError as error:
+        if '--json' in words:
+            print_object(failure(error.message))
+        raise
+    try:
+        # A file instead of a flag (`bench`) leaves the standard output as it is.
+        with one_object() if getattr(args, 'json', None) in (True, '-') else nullcontext():
+            status: int = args.run(args)
         return status
     except CnoidControlError as error:
         print(f'cnoid_control: {error}', file=sys.stderr)
+        if calls := getattr(error, 'traceback', ''):
+            print(calls, file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read the output has gone; nothing is to be said to nobody.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who was to read the object of --json has gone.
         return PIPE_CLOSED
     except KeyboardInterrupt:
         print('cnoid_control: interrupted', file=sys.stderr)

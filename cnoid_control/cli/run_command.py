@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import Command
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import hardware_kind, hardware_names, observable_devices
 from cnoid_control.runtime.config import RunConfig, parse_value
@@ -154,13 +154,13 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """A time of at least 0 [s]."""
+    """A finite time of at least 0 [s]."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not value >= 0.0:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a time of 0 s or more')
+    if not 0.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a finite time of 0 s or more')
     return value
 
 
@@ -217,24 +217,7 @@ def _from_here(controller: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the controller and print the summary; returns 1 where the run failed.
-
-    With `--json` there is one object on the standard output, whatever happens; what controllers
-    print goes to the standard error.
-    """
-    if not args.json:
-        return _run(args, sys.stdout)
-    out = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):
-        try:
-            return _run(args, out)
-        except CnoidControlError as error:
-            print(json.dumps({'exit': 'failed', 'reason': str(error)}), file=out, flush=True)
-            raise
-
-
-def _run(args: argparse.Namespace, out: TextIO) -> int:
-    """Run one robot or several; the summary goes to a stream."""
+    """Run one robot or several and print the summary; returns 1 where the run failed."""
     # The parts of a run are imported here so that the other commands start quickly.
     from rich.console import Console
 
@@ -246,7 +229,7 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
     from cnoid_control.viewer.plot_page import plot_suffixes
 
     if is_world(args.config):
-        return _run_world(args, out)
+        return _run_world(args)
     config = config_from_arguments(args)
     if args.plot:
         check_output('--plot', args.plot, plot_suffixes(), [args.config])
@@ -298,7 +281,7 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
     if recorder is not None and args.log:
         summary |= recorder.report()
     if args.json:
-        print(json.dumps(summary), file=out, flush=True)
+        print_object(summary)
     else:
         print_summary(summary, Console())
     # Last: a plot that cannot be drawn must not cost the summary.
@@ -371,7 +354,7 @@ def _tell_base(config: RunConfig, loop: ControlLoop, console: Console) -> None:
         )
 
 
-def _run_world(args: argparse.Namespace, out: TextIO) -> int:
+def _run_world(args: argparse.Namespace) -> int:
     """Run several robots in one world and print their summaries."""
     from rich.console import Console
 
@@ -393,7 +376,7 @@ def _run_world(args: argparse.Namespace, out: TextIO) -> int:
     with simulation, StopOnInterrupt(simulation.request_stop):
         summary = simulation.run(duration, args.real_time)
     if args.json:
-        print(json.dumps(summary), file=out, flush=True)
+        print_object(summary)
     else:
         for name, part in summary['robots'].items():
             print_summary({'robot': name, **part}, Console())
