@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.simulation import Simulation
-    from cnoid_control.viewer.run_view import ViewParameters
+    from cnoid_control.viewer.run_view import RunView, ViewParameters
 
+# Time that a run waits for its page to be served [s].
+PAGE_TIMEOUT = 20.0
 # Time limit of control() in a simulation that is moved by hand, where none is given [s].
 PATIENCE = 2.0
 
@@ -272,11 +274,14 @@ def run(args: argparse.Namespace) -> int:
     duration = math.inf if unbounded else _duration(args.duration, config)
     progress = RunProgress(loop, simulation.monitor, duration, console)
     with (
-        _view(view, simulation, args, console),
+        _view(view, simulation, args, console) as page,
         _teleop(args.teleop, loop, console),
         StopOnInterrupt(loop.request_stop),
         progress,
     ):
+        if page is not None:
+            # A short run would be over before anybody could open it.
+            page.wait(PAGE_TIMEOUT)
         summary = simulation.complete(duration, args.real_time)
     if recorder is not None and args.log:
         summary |= recorder.report()
@@ -325,7 +330,7 @@ def _view(
     simulation: Simulation,
     args: argparse.Namespace,
     console: Console,
-) -> contextlib.AbstractContextManager[object]:
+) -> contextlib.AbstractContextManager[RunView | None]:
     """The browser view of the run; nothing where it is not asked for."""
     if parameters is None:
         return contextlib.nullcontext()
