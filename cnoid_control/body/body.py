@@ -387,18 +387,32 @@ class Body:
         )
 
     def devices_of(self, device_type: type[DeviceT]) -> DeviceList[DeviceT]:
-        """Devices of one type, derived types included."""
+        """Devices of one type, derived types included.
+
+        Raises:
+            ModelError: what is given is no class.
+        """
+        if not isinstance(device_type, type):
+            raise ModelError(
+                f'{device_type!r} is no type of device; give the class, such as '
+                f'cnoid_control.body.devices.Camera, or use body.device(name)'
+            )
         return self.devices.of_type(device_type)
 
-    def find_device(self, device_type: type[DeviceT], name: str) -> DeviceT | None:
-        """Device of that type and name; None where the name is of another type or unknown.
+    def find_device(self, device_type: type[DeviceT], name: str) -> DeviceT:
+        """Device of that type and name; whether there is one, `devices_of` tells.
 
-        As Choreonoid's, for devices that a robot may have or not; `device(name)` demands one.
+        Raises:
+            ModelError: there is none; the message has those of the type that there are.
         """
-        for device in self.devices:
-            if device.name == name and isinstance(device, device_type):
+        found = self.devices_of(device_type)
+        for device in found:
+            if device.name == name:
                 return device
-        return None
+        kind = device_type.__name__
+        raise ModelError(
+            f'{self.name} has no {kind} {name!r}; {choices(one.name for one in found)}'
+        )
 
     # --- state --------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.output_file import check_output
 from cnoid_control.exceptions import CnoidControlError
 
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.markdown:
         write_markdown(report, args.markdown)
     if args.json == '-':
-        print(json.dumps(report.to_dict()))
+        print_object(report.to_dict())
         return 1 if report.failed else 0
     if args.json:
         with open(args.json, 'w', encoding='utf-8') as file:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
-import json
+import itertools
+import re
 from dataclasses import asdict
 from pathlib import Path
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.quick_start import quick_start
 from cnoid_control.exceptions import CnoidControlError, choices
 from cnoid_control.hardware.registry import hardware_kind, hardware_names
@@ -19,6 +21,7 @@ from cnoid_control.plugin.registry import (
     controller_entry_points,
     controller_names,
     find_controller,
+    instance_name,
 )
 from cnoid_control.share import NAME, share_folder
 
@@ -57,7 +60,7 @@ def describe_controllers() -> dict[str, str]:
             found[name] = text.splitlines()[0] if text else ''
         except ControllerLoadError as error:
             # One that is broken must not hide the others.
-            found[name] = f'cannot be loaded: {str(error).splitlines()[-1]}'
+            found[name] = f'cannot be loaded: {error}'
     return found
 
 
@@ -81,18 +84,19 @@ def _written_text(module: str, name: str) -> str:
 
 
 def describe_configs() -> dict[str, str]:
-    """Shared configurations by name, each with the comment in its first line."""
+    """Shared configurations by name, each with the first sentence of the comment at its top."""
     found = {}
     for path in sorted((share_folder() / 'config').rglob('*.yaml')):
         name = str(path.relative_to(share_folder() / 'config').with_suffix(''))
-        found[name] = _first_comment(path)
+        found[name] = re.split(r'(?<=\.)\s', _first_comment(path))[0]
     return found
 
 
 def _first_comment(path: Path) -> str:
+    """Comment at the top of a file, in one line."""
     with path.open(encoding='utf-8') as file:
-        line = file.readline().strip()
-    return line.lstrip('# ') if line.startswith('#') else ''
+        lines = itertools.takewhile(lambda line: line.startswith('#'), file)
+        return ' '.join(line.strip('# \n') for line in lines)
 
 
 @quick_start()
@@ -110,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         'hardware': {name: hardware_kind(name).description for name in hardware_names()},
     }
     if args.json:
-        print(json.dumps(sections))
+        print_object(sections)
         return 0
     from rich.console import Console
     from rich.table import Table
@@ -137,7 +141,7 @@ def _show_options(name: str, as_json: bool) -> int:
     example = _example(name, key, rows)
     if as_json:
         options = [asdict(row) for row in rows]
-        print(json.dumps({'name': name, 'about': about, 'options': options, 'example': example}))
+        print_object({'name': name, 'about': about, 'options': options, 'example': example})
         return 0
     console = Console()
     console.print(about, markup=False, highlight=False)
@@ -175,18 +179,37 @@ def _find(name: str) -> tuple[str, type | None, str]:
         kind = hardware_kind(name)
         return kind.description, kind.parameters, f'hardware.{name}'
     if ':' not in name and not name.endswith('.py') and name not in controller_names():
-        known = choices([*controller_names(), *hardware_names(), 'config'])
+        if name in (configs := describe_configs()):
+            return _find_in_config(name)
+        known = choices([*controller_names(), *hardware_names(), *configs, 'config'])
         raise CnoidControlError(f'there is no {name!r} to list; {known}')
     found = find_controller(name, Path.cwd())
     about = inspect.cleandoc(found.__doc__ or name)
-    own = name.rpartition(':')[2].lower() if ':' in name else name
-    return about, getattr(found, 'Parameters', None), own
+    return about, getattr(found, 'Parameters', None), instance_name(name)
+
+
+def _find_in_config(name: str) -> tuple[str, type | None, str]:
+    """What `_find` returns, for a shared configuration: it is for its controller."""
+    from cnoid_control.runtime.config import ROS_KEYS, load_config
+    from cnoid_control.runtime.world_config import is_world
+
+    about = _first_comment(share_folder() / 'config' / f'{name}.yaml')
+    if is_world(name):
+        return f'{about}\nA configuration of several robots.', None, ''
+    config = load_config(name, ignore=ROS_KEYS)
+    found = find_controller(config.controller_type, config.folder)
+    about += (
+        f'\nA configuration; the options are those of its controller {config.controller_type}.'
+    )
+    return about, getattr(found, 'Parameters', None), config.controller_name
 
 
 def _example(name: str, key: str, rows: list[ParameterRow]) -> str:
     """A configuration's lines with the first options at their defaults, or asked for."""
     if name == 'config' or name in hardware_names():
         return ''
+    if ':' not in name and name not in controller_names():
+        return f'cnoid_control run {name}'
     lines = [f'controller: {name}']
     simple = [row for row in rows if '.NAME' not in row.key and row.key.count('.') == 1]
     wanted = [row for row in simple if row.default == 'required']

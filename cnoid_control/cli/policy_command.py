@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.run_command import add_config_arguments, config_from_arguments, seconds
 from cnoid_control.exceptions import CnoidControlError
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             )
             facts['difference'] = None if difference is None else asdict(difference)
     if args.json:
-        print(json.dumps(facts))
+        print_object(facts)
     else:
         from rich.console import Console
 

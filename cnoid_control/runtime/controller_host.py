@@ -330,6 +330,7 @@ class ControllerHost:
             if managed.started:
                 managed.started = False
                 self._report(managed.stop())
+                self._warn_of_slips(managed)
             managed.disconnect()
         self._inputs, self._outputs, self._controls, self._ios = [], [], [], []
         self._announcements = []
@@ -378,6 +379,28 @@ class ControllerHost:
         """Say, and remember, what is probably not meant."""
         self.warnings.append(text)
         print(f'warning: {text}', file=self.os)
+
+    def _warn_of_slips(self, managed: ManagedController) -> None:
+        """Name attributes that a controller has given its body, which look like one that it has.
+
+        When it has ended: nothing that it writes in a tick is slower for that.
+        """
+        for member in managed.with_children():
+            if member.io is None:
+                continue
+            body = member.io.body
+            pairs: list[tuple[str, Any, Any]] = [('body', body, self.body)]
+            words = [f'link {link.name!r}' for link in body.links]
+            pairs += zip(words, body.links, self.body.links, strict=False)
+            for word, own, robots in pairs:
+                public = [name for name in dir(robots) if not name.startswith('_')]
+                for name in sorted(vars(own).keys() - vars(robots).keys()):
+                    near = difflib.get_close_matches(name, public, 1)
+                    if near and not name.startswith('_'):
+                        self.warn(
+                            f'controller {member.name!r} has set {name!r} of {word}, which '
+                            f'nothing reads; is {near[0]!r} meant?'
+                        )
 
     def _demand_controllers(self) -> None:
         if not self.controllers:

@@ -43,6 +43,13 @@ class Nan(Base):
             self.body.u[1] = np.nan
         return True
 
+class Slip(Base):
+    def control(self):
+        self.body.uu = self.body.u + 1.0
+        self.body.joints[0].q_taget = 1.0
+        self.body.my_gain = self.body._mine = 1.0
+        return False
+
 class Typo(SimpleController):
     def initialize(self, io):
         return True
@@ -166,6 +173,16 @@ def test_efforts_that_a_controller_of_ones_own_clips_are_counted(capsys, mine: P
     """Though nobody but the controller knows of the clamp."""
     summary, _ = run(capsys, mine, 'Clipped')
     assert set(summary['limited']['effort'].values()) == {20}
+
+
+def test_slips_of_the_pen_are_warned_of(capsys, mine: Path) -> None:
+    """A new attribute of the body or a link that is nearly one that there is; no other one."""
+    summary, said = run(capsys, mine, 'Slip')
+    on_body, on_link = summary['warnings']
+    assert "'slip' has set 'uu' of body, which nothing reads; is 'u' meant?" in on_body
+    assert "has set 'q_taget' of link" in on_link
+    assert "is 'q_target' meant?" in on_link
+    assert f'warning: {on_body}' in said
 
 
 def test_efforts_that_a_controller_limits_by_itself_are_counted() -> None:
