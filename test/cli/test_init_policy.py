@@ -435,3 +435,20 @@ def test_humanoids_walk_with_what_was_written(capsys, policy: str, robot: str) -
     # 0.5 m/s for five seconds.
     assert 1.5 < summary['root_position'][0] < 3.0
     assert abs(summary['root_position'][1]) < 1.0
+
+
+def test_ros_reads_what_is_written(folder) -> None:
+    """Lists of one type, and quotes around what has a colon."""
+    Path('arm').mkdir()
+    Path('arm/mine.py').write_text('def tilt(situation):\n    return [0.0, 0.0, 0.0]\n')
+    observations = 'observations=[joint_position, last_action, mine.py:tilt]'
+    policy = network('policy.onnx', 2 * SIZE + 3, **MJLAB)
+    assert init(policy, '--option', observations, '--option', 'action.clip=[-1, 0.5]') == 0
+    text = Path('arm/arm.yaml').read_text()
+    assert "observations: [joint_position, last_action, 'mine.py:tilt']" in text
+    assert 'clip: [-1.0, 0.5]' in text
+    assert section()['observations'][-1] == 'mine.py:tilt'
+    start = pytest.importorskip('cnoid_control.ros.start', reason='rclpy is not installed')
+    rclpy = pytest.importorskip('rclpy')
+    start.init_ros(['it', '--ros-args', '--params-file', 'arm/arm.yaml'])
+    rclpy.try_shutdown()

@@ -15,7 +15,6 @@ import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from cnoid_control.body.exceptions import ModelError
@@ -69,6 +68,7 @@ from cnoid_control.ros.sim.state import (
     SlowPublisher,
     StatePublishers,
 )
+from cnoid_control.ros.start import init_ros
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.defaults import make_robot
@@ -315,8 +315,8 @@ def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = Mu
     # Before the middleware's threads are there: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
     stop = catch_stop_signals()
-    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
+        init_ros(words)
         node = make_node()
     except (CnoidControlError, ParameterException) as error:
         print(f'cnoid_control_mujoco: {error}', file=sys.stderr)
