@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -415,6 +416,9 @@ def check(config: Path, changes: Mapping[str, Any] | None = None, duration: floa
 
     from cnoid_control.simulation import Simulation
 
+    told = logging.root.manager.disable
+    # What the model leaves open was said when the configuration was written.
+    logging.disable(logging.WARNING)
     try:
         with Simulation(
             str(config), record=False, os=io.StringIO(), changes=dict(changes or {})
@@ -423,6 +427,8 @@ def check(config: Path, changes: Mapping[str, Any] | None = None, duration: floa
             return str(simulation.summary().get('reason', ''))
     except CnoidControlError as error:
         return str(error)
+    finally:
+        logging.disable(told)
 
 
 def settle_steps(config: Path, reason: str) -> float:

@@ -162,7 +162,11 @@ def test_an_estimator_cannot_be_told_a_recorded_base(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'imu': 'LeftCamera'}, 'is no IMU'),
+        ({'imu': 'LeftCamera'}, r'is no IMU; choose from: WaistIMU'),
+        (
+            {'imu': 'WaistImu'},
+            r"imu: 'WaistImu' is not allowed; no such device; choose from: WaistIMU",
+        ),
         ({'imu': 'WaistIMU', 'estimator': {'imu': 'Other'}}, 'the base can be but one'),
         ({'estimator': {'feet': ['Tail']}}, "unknown foot 'Tail'"),
     ],
