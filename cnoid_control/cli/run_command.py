@@ -299,6 +299,11 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
         summary |= recorder.report()
     if args.json:
         print(json.dumps(summary), file=out, flush=True)
+    elif summary['exit'] == 'failed' and not summary['ticks']:
+        # Nothing has moved: there is nothing to tell but why.
+        Console(stderr=True).print(
+            f'error: {summary["reason"]}', markup=False, highlight=False, soft_wrap=True
+        )
     else:
         print_summary(summary, Console())
     # Last: a plot that cannot be drawn must not cost the summary.

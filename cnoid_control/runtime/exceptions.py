@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cnoid_control.exceptions import CnoidControlError, describe, safe_str
+from cnoid_control.parameters import ParameterError
 
 
 class ControllerFailed(CnoidControlError):
@@ -72,7 +73,11 @@ class ControllerRaised(ControllerFailed):
         """Name the controller, the phase, the tick and the exception."""
         frames = [] if isinstance(error, CnoidControlError) else controller_frames(error)
         self.traceback = ''.join(traceback.format_list(frames)).rstrip()
-        super().__init__(controller, phase, tick, f'raised {describe(error)}{_place(frames)}')
+        said = describe(error)
+        if isinstance(error, ParameterError) and not error.key.startswith(f'{controller}.'):
+            # The controller does not know under which name its options stand.
+            said = f'{type(error).__name__}: {controller}.{error}'
+        super().__init__(controller, phase, tick, f'raised {said}{_place(frames)}')
 
 
 def result_not_bool(

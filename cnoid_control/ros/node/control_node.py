@@ -280,6 +280,7 @@ class ControlNode(LifecycleNode):
         if not self._transition.acquire(blocking=False):
             self.get_logger().error(f'cannot {what}: another transition is under way')
             return FAILURE
+        is_over = False
         try:
             transition()
         except CnoidControlError as error:
@@ -288,12 +289,16 @@ class ControlNode(LifecycleNode):
         except Exception as error:
             self.problem = f'cannot {what}: {describe(error)}'
             result = TransitionCallbackReturn.ERROR
+            is_over = isinstance(error, CONTEXT_ERRORS) and not self.context.ok()
         else:
             self.problem = ''
             result = SUCCESS
         finally:
             self._transition.release()
-        if self.problem:
+        if is_over:
+            # Nothing is wrong: a signal came meanwhile.
+            self.get_logger().info(f'{what}: given up, since the node is to end')
+        elif self.problem:
             self.get_logger().error(self.problem)
         else:
             self.get_logger().info(f'{what}: done')
@@ -321,7 +326,8 @@ class ControlNode(LifecycleNode):
                 ('activate', self.trigger_activate),
             ):
                 if trigger() != SUCCESS:
-                    self._say_what_is_next(transition)
+                    if self.context.ok():
+                        self._say_what_is_next(transition)
                     return False
             return True
         except CONTEXT_ERRORS:
