@@ -282,6 +282,9 @@ def run(args: argparse.Namespace) -> int:
         summary |= recorder.report()
     if args.json:
         print_object(summary)
+    elif summary['exit'] == 'failed' and not summary['ticks']:
+        # Nothing has moved: there is nothing to tell but why.
+        _tell(f'error: {summary["reason"]}')
     else:
         from rich.console import Console
 

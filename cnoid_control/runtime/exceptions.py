@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cnoid_control.exceptions import CnoidControlError, describe, safe_str
+from cnoid_control.parameters import ParameterError
 from cnoid_control.plugin.own_frames import calls_text, own_frames, place_text
 
 
@@ -45,7 +46,11 @@ class ControllerRaised(ControllerFailed):
         """Name the controller, the phase, the tick and the exception."""
         frames = [] if isinstance(error, CnoidControlError) else own_frames(error)
         self.traceback = calls_text(error, frames)
-        super().__init__(controller, phase, tick, f'raised {describe(error)}{place_text(frames)}')
+        said = describe(error)
+        if isinstance(error, ParameterError) and not error.key.startswith(f'{controller}.'):
+            # The controller does not know under which name its options stand.
+            said = f'{type(error).__name__}: {controller}.{error}'
+        super().__init__(controller, phase, tick, f'raised {said}{place_text(frames)}')
 
 
 def result_not_bool(

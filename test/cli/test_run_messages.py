@@ -261,3 +261,17 @@ def test_a_model_is_not_overwritten_by_the_log(capsys, tmp_path: Path, root: Pat
     model.write_text((root / 'urdf' / 'arm.urdf').read_text())
     assert main(['run', str(model), '--log', str(model)]) == 1
     assert '<robot' in model.read_text()
+
+
+def test_options_that_a_controller_refuses_have_its_name(tmp_path: Path, capsys) -> None:
+    """And nothing else is told: nothing has moved."""
+    words = ['run', 'arm', '--hardware', 'kinematic', '--option', 'posture={nose: 1.0}']
+    assert main([*words, '--duration', '0.1']) == 1
+    captured = capsys.readouterr()
+    assert 'ParameterError: pd.posture.nose: unknown joint; choose from: ' in captured.err
+    assert 'error: no controller is left to run: ' in captured.err
+    assert captured.out == ''
+    assert main([*words, '--duration', '0.1', '--json']) == 1
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary['exit'], summary['ticks']) == ('failed', 0)
+    assert 'pd.posture.nose' in summary['reason']
