@@ -16,7 +16,8 @@ from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
-from cnoid_control.entry_points import EntryPoint, changed, entry_points
+from cnoid_control.entry_points import CONTROLLERS as CONTROLLER_GROUP
+from cnoid_control.entry_points import EntryPoint, changed, entry_points_by_name
 from cnoid_control.exceptions import choices, describe
 from cnoid_control.plugin.exceptions import ControllerLoadError, unknown_plugin
 from cnoid_control.plugin.own_frames import calls_text, own_frames, place_text
@@ -62,7 +63,7 @@ class PluginKind:
         return found
 
 
-CONTROLLERS = PluginKind('controller', SimpleController, 'cnoid_control.controllers')
+CONTROLLERS = PluginKind('controller', SimpleController, CONTROLLER_GROUP)
 
 
 def controller_entry_points() -> Mapping[str, EntryPoint]:
@@ -72,8 +73,7 @@ def controller_entry_points() -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=8)
 def _entry_points_in(group: str, folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
-    found = {point.name: point for point in entry_points(group=group)}
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(entry_points_by_name(group))
 
 
 def controller_names() -> list[str]:
