@@ -34,7 +34,7 @@ from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 from cnoid_control.runtime.safety.limits import CommandLimiter
 from cnoid_control.runtime.safety.safe_state import SafeState
-from cnoid_control.runtime.safety.watchdog import ESTOP, STOP, Trip, Watchdog
+from cnoid_control.runtime.safety.watchdog import ESTOP, REQUESTS, STOP, Trip, Watchdog
 from cnoid_control.runtime.trace import TickTrace
 
 if TYPE_CHECKING:
@@ -373,8 +373,10 @@ class ControlLoop:
     def _react(self, trip: Trip) -> None:
         """Engage the safe state where the watchdog has found something, or somebody wants it."""
         if trip.action in ('safe', 'estop'):
-            if self.succession is not None:
+            if self.succession is not None and trip.watch in REQUESTS:
                 self.succession.cancel()
+            elif self.succession is not None:
+                self.succession.overrule(trip.message)
             no_subscriber = self.watchdog.finds(*NO_SUBSCRIBER)
             self.safe_state.enter(trip.message, trip.action == 'estop', no_subscriber)
 
