@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, Light, StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.plugin import ControllerIO, SimpleController
@@ -127,13 +127,15 @@ class ControllerHost:
             self.warn(text)
         self.idle_reason = '; '.join(idle) if len(idle) == len(self.controllers) else ''
         request = self.request()
-        if not (request.outputs or request.device_outputs):
+        # A robot without joints may be there to be pushed, or to be looked at.
+        if self.body.num_joints and not (request.outputs or request.device_outputs):
             names = ', '.join(repr(managed.name) for managed in self.controllers)
             self.idle_reason = (
                 f'nothing commands the robot: {names} enabled no output (io.enable_io or '
                 'io.enable_output in initialize())'
             )
-            if not standby:
+            # A lamp is commanded without having been enabled.
+            if not standby and not self.body.devices_of(Light):
                 self.warn(self.idle_reason)
         return request
 
