@@ -111,8 +111,6 @@ ROWS = (
         lambda: command_time('list'),
         's',
         goal=0.5,
-        why='Half of it is the import of numpy and pinocchio, which the modules that describe the '
-        'kinds of hardware import.',
     ),
     MetricRow(
         'start_run',

@@ -21,18 +21,18 @@ from cnoid_control.controllers.tasks.target import fixed
 NO_LIMIT = 1e9
 
 
-# How often the rows of any task were changed: what was found for them holds until then.
-_changes = 0
+# Another one whenever the rows of any task change: what was found for them holds until then.
+_state_of_rows = object()
 
 
-def row_changes() -> int:
-    """A number that differs once places, weights or frames of any task's rows have changed."""
-    return _changes
+def state_of_rows() -> object:
+    """An object that is another one once places, weights or frames of any rows have changed."""
+    return _state_of_rows
 
 
 def _note_row_change() -> None:
-    global _changes
-    _changes += 1
+    global _state_of_rows
+    _state_of_rows = object()
 
 
 @dataclass
