@@ -70,6 +70,7 @@ def test_one_version_everywhere(wheel):
     """package.xml, the wheel and the module state the same version."""
     declared = ElementTree.parse(ROOT / 'package.xml').findtext('version')
     assert cnoid_control.__version__ == declared
+    assert f'\nversion: {declared}\n' in (ROOT / 'CITATION.cff').read_text(encoding='utf-8')
     assert Path(wheel.filename).name.split('-')[1] == declared
 
 
