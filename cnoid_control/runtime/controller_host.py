@@ -396,7 +396,8 @@ class ControllerHost:
             pairs += zip(words, body.links, self.body.links, strict=False)
             for word, own, robots in pairs:
                 public = [name for name in dir(robots) if not name.startswith('_')]
-                for name in sorted(vars(own).keys() - vars(robots).keys()):
+                # What `strict` puts in the place of a method has the method's name.
+                for name in sorted(vars(own).keys() - vars(robots).keys() - set(public)):
                     near = difflib.get_close_matches(name, public, 1)
                     if near and not name.startswith('_'):
                         self.warn(
