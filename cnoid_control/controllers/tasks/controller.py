@@ -66,6 +66,7 @@ class TorqueOutput:
                 for link, place in zip(contacts, self._places, strict=True)
             ]
             self._rows = PointRows(self._kinematics, points, self._jacobian)
+        self._factor = LLT(ROOT_NV)
         self.pgain: float | np.ndarray = 0.0
         self.dgain: float | np.ndarray = 0.0
 
@@ -96,7 +97,8 @@ class TorqueOutput:
             # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
             carried = jacobian[:, :ROOT_NV].T
             scaled = carried / self._squared_costs
-            needed = LLT(scaled.dot(carried.T)).solve(torques[:ROOT_NV]).reshape(-1)
+            self._factor.compute(scaled.dot(carried.T))
+            needed = self._factor.solve(torques[:ROOT_NV]).reshape(-1)
             torques -= needed.dot(scaled).dot(jacobian)
         return torques[ROOT_NV:].dot(model.tree.joint_map)
 
