@@ -198,9 +198,10 @@ ROWS = (
         unit='µs',
         comparison='<=',
         goal=250.0,
-        why='no piece dominates: of a tick two fifths are the rows and levels, a sixth each the '
-        'errors of the tasks and the torques, the rest some hundred small calls from Python, '
-        'which take longer between two steps of the simulator than one after the other',
+        why='no piece dominates: of a tick two fifths are the rows and levels, a fifth the errors '
+        'of the tasks, an eighth the torques and a tenth the targets that move, each of them some '
+        'dozens of calls of 0.5 to 3 µs, which take longer between two steps of the simulator '
+        'than one after the other',
     ),
     BenchRow(
         'tasks_levels',

@@ -192,6 +192,7 @@ class Body:
         self._pin_q, self._pin_v = np.split(self._pin_state, [self.model.nq])
         self._pin_a = np.zeros(self.model.nv)
         self._pin_root_a = self._pin_a[:ROOT_NV].reshape(2, 3)
+        self._pin_joint_a = self._pin_a[ROOT_NV:]
         # Bound once: looking these up would cost as much as using them.
         self._pack: Callable[..., Any] = self._packed.take
         self._pack_arguments = (tree.packed_in_pin_order, None, self._pin_state, 'clip')
@@ -523,13 +524,13 @@ class Body:
         tree = self.tree
         if self._has_mimics:
             ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
-        ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
+        ddq.take(tree.slots_in_pin_order, None, self._pin_joint_a, 'clip')
         acceleration = self._root_acceleration.copy()
         acceleration[0] = root_dv
-        v, w = self.root_motion
-        # A root at rest is as frequent as a moving one.
-        if w.any():
-            acceleration[0] -= cross(w, v)
+        (x, y, z), (a, b, c) = self.root_motion.tolist()
+        # A root that does not turn is as frequent as one that does.
+        if a or b or c:
+            acceleration[0] -= (b * z - c * y, c * x - a * z, a * y - b * x)
         acceleration.dot(self._root_R, self._pin_root_a)
         return self._pin_a
 

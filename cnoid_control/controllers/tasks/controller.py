@@ -28,6 +28,8 @@ from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 from cnoid_control.plugin.options import change_options, check_options
 
+rnea = pin.rnea
+
 # A contact torque of 1 N m is as dear as a force of this many N: feet are about 10 cm long.
 TORQUE_COST = 20.0
 
@@ -64,8 +66,14 @@ class TorqueOutput:
                 for link, place in zip(contacts, self._places, strict=True)
             ]
             self._rows = PointRows(self._kinematics, points, self._jacobian)
+        self._factor = LLT(ROOT_NV)
         self.pgain: float | np.ndarray = 0.0
         self.dgain: float | np.ndarray = 0.0
+
+    @property
+    def has_jacobians(self) -> bool:
+        """Whether `feedforward` computes the Jacobians of the body."""
+        return bool(self.contacts)
 
     def _has_point_rows(self) -> bool:
         kinematics = self._kinematics
@@ -76,7 +84,7 @@ class TorqueOutput:
         """Torques of the commanded motion with gravity, joint-id order."""
         model = self.model
         q, v = model.pin_state()
-        torques = pin.rnea(model.model, model.data, q, v, model.pin_a())
+        torques = rnea(model.model, model.data, q, v, model.pin_a())
         if self.contacts:
             kinematics = self._kinematics
             kinematics.update_at(q)
@@ -89,9 +97,10 @@ class TorqueOutput:
             # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
             carried = jacobian[:, :ROOT_NV].T
             scaled = carried / self._squared_costs
-            needed = LLT(scaled.dot(carried.T)).solve(torques[:ROOT_NV]).reshape(-1)
+            self._factor.compute(scaled.dot(carried.T))
+            needed = self._factor.solve(torques[:ROOT_NV]).reshape(-1)
             torques -= needed.dot(scaled).dot(jacobian)
-        return torques[ROOT_NV:] @ model.tree.joint_map
+        return torques[ROOT_NV:].dot(model.tree.joint_map)
 
     def torques(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         """Torques at measured q and dq, joint-id order [N m] or [N]."""
@@ -205,6 +214,9 @@ class TasksController(SimpleController):
         elif self._output == 'torque':
             torques = self._torques.torques(body.q, body.dq)
             body.u[slots] = torques[slots]
+            # The next tick begins where this one has ended.
+            if self._torques.has_jacobians and not self._measured:
+                self.tasks.kinematics.mark_current(model.pin_q())
 
     def update_parameters(self, old: TasksParameters, new: TasksParameters) -> None:
         """Follow switches, targets, gains, weights, selections, time-outs and limits.
@@ -214,6 +226,7 @@ class TasksController(SimpleController):
             TaskError: a value does not fit its task or constraint.
         """
         self._check_change(old, new)
+        self.tasks.kinematics.forget_current()
         targets = [
             (task.target, task.target.input)
             for task in self.tasks.all_tasks()

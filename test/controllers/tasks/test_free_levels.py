@@ -11,6 +11,7 @@ from cnoid_control.controllers.tasks import (
     JointVelocityConstraint,
     JointVelocityTask,
     TaskSolver,
+    free_levels,
 )
 from cnoid_control.controllers.tasks.free_levels import FreeLevels
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
@@ -183,3 +184,23 @@ def test_a_method_put_on_a_constraint_counts_in_the_next_tick(arm, all_joints):
     del limit.compute_scaling_factor
     controller.compute()
     np.testing.assert_allclose(controller.velocity, 0.4, atol=1e-5)
+
+
+@pytest.mark.parametrize('damping', [1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3])
+def test_what_damping_takes_is_the_same_in_two_ways(sr1, monkeypatch, damping):
+    """Two terms of a series where it is small, or a system of its own."""
+    group = sr1.joint_group('all')
+    random = np.random.default_rng(5)
+    controller = TaskSolver(sr1, group, 0.01, QpSolver(damping=damping))
+    for priority, name in enumerate(LINKS[:3]):
+        task = controller.add_task(BodyVelocityTask(name, sr1.link(name)))
+        task.priority = priority
+        task.target.set(random.normal(size=6))
+    rest = controller.add_task(JointVelocityTask('rest', group))
+    rest.priority, rest.weight = 2, 0.01
+    velocities = []
+    for largest in (0.0, free_levels.SMALL_DAMPING):
+        monkeypatch.setattr(free_levels, 'SMALL_DAMPING', largest)
+        assert controller.compute() is ControllerResult.SOLUTION_FOUND
+        velocities.append(controller.velocity)
+    np.testing.assert_allclose(*velocities, rtol=0.0, atol=2e-9)
