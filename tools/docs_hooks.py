@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,32 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).resolve().parents[1]
 # Files of the checkout that pages link to are no pages: they are shown by name alone.
 OUTSIDE = re.compile(r'\[([^\]]+)\]\(\.\./[^)]+\)')
+# Scripts are: the page of examples has their code.
+EXAMPLE = re.compile(r'\]\(\.\./examples/(\w+)\.py\)')
+EXAMPLES_PAGE = 'examples.md'
+# What controllers use besides `from cnoid_control import ...`: a heading, a module, names.
+MORE_API = (
+    ('Kinematics and dynamics', 'cnoid_control.body', None),
+    (
+        'Messages of mailboxes',
+        'cnoid_control.plugin.mailbox',
+        ('Mailbox', 'Trigger', 'Value', 'Joy', 'JointValues', 'Pose', 'Twist', 'JointTrajectory'),
+    ),
+    ('Goals of trajectories', 'cnoid_control.plugin.trajectory_goal', ('FollowTrajectory',)),
+    ('What was recorded', 'cnoid_control.recording', ('Recording',)),
+    (
+        'Blocks of compositions',
+        'cnoid_control.controllers.composition',
+        ('BaseController', 'LambdaController'),
+    ),
+    (
+        'Motion queue',
+        'cnoid_control.controllers.motion_queue.controller',
+        ('MotionQueueController',),
+    ),
+    ('Tasks', 'cnoid_control.controllers.tasks', ('TaskSolver',)),
+    ('Randomised runs', 'cnoid_control.evaluation.evaluator', ('Evaluation',)),
+)
 
 
 def _cell(text: str) -> str:
@@ -129,13 +155,27 @@ def hardware_page() -> str:
 
 
 def api_page() -> str:
-    """Everything that `from cnoid_control import ...` has."""
+    """Everything that `from cnoid_control import ...` has, and what controllers import besides."""
+    import importlib
+
     import cnoid_control
 
-    lines = ['# The API', '', 'What `from cnoid_control import ...` has, by name.', '']
-    for name in sorted(cnoid_control.__all__):
-        found = getattr(cnoid_control, name)
-        lines += [f'::: {found.__module__}.{found.__name__}', '']
+    lines = ['# The API', '', 'First what `from cnoid_control import ...` has, by name.', '']
+    shown = set()
+    sections: list[tuple[str, str, Sequence[str] | None]] = [
+        ('cnoid_control', 'cnoid_control', sorted(cnoid_control.__all__)),
+        *MORE_API,
+    ]
+    for heading, path, names in sections:
+        module = importlib.import_module(path)
+        found = [getattr(module, name) for name in names or module.__all__]
+        lines += [f'## {heading}', '', f'`from {path} import ...`', '']
+        lines += [
+            f'::: {one.__module__}.{one.__name__}\n    options: {{heading_level: 3}}\n'
+            for one in found
+            if one not in shown
+        ]
+        shown.update(found)
     return '\n'.join(lines)
 
 
@@ -155,5 +195,13 @@ def on_files(files: Files, config: MkDocsConfig, **rest: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Show files of the checkout, which are not on the site, by their names alone."""
+    """Show files of the checkout, which are not on the site, by their names alone.
+
+    Links to examples lead to their code on the page of examples.
+    """
+    markdown = EXAMPLE.sub(rf']({EXAMPLES_PAGE}#\1py)', markdown)
+    if page.file.src_uri == EXAMPLES_PAGE:
+        for path in sorted((ROOT / 'examples').glob('*.py')):
+            code = path.read_text(encoding='utf-8').strip()
+            markdown += f'\n## {path.name}\n\n```python\n{code}\n```\n'
     return OUTSIDE.sub(r'\1', markdown)

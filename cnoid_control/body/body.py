@@ -93,14 +93,23 @@ class Body:
 
     Attributes:
         tree: links and pinocchio model, shared by clones.
-        model, data: pinocchio's model and the results of its last call.
+        model: pinocchio's model.
+        data: results of pinocchio's last call.
         q: joint displacements [rad] or [m], shape (num_joints,).
         dq: joint velocities [rad/s] or [m/s].
         ddq: joint accelerations [rad/s^2] or [m/s^2].
         u: joint efforts [N m] or [N].
-        q_target, dq_target: commanded displacements and velocities.
-        kp, ki, kd: gains of the joints' PID actuators, commanded along with the targets.
-        q_lower, q_upper, dq_lower, dq_upper, u_lower, u_upper: limits; infinite for none.
+        q_target: commanded joint displacements [rad] or [m].
+        dq_target: commanded joint velocities [rad/s] or [m/s].
+        kp: position gains of the joints' PID actuators, commanded along with the targets.
+        ki: their integral gains.
+        kd: their velocity gains.
+        q_lower: lower limits of q; infinite for none, as with all limits.
+        q_upper: upper limits of q.
+        dq_lower: lower limits of dq.
+        dq_upper: upper limits of dq.
+        u_lower: lower limits of u.
+        u_upper: upper limits of u.
         joint_arrays: the arrays by name, with the virtual joints behind the joints.
         configuration: root_q and the displacements of all joints in one array; simulators write
             to it, and give the root's axes by `set_root_axes`.

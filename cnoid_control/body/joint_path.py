@@ -46,7 +46,8 @@ class JointPath:
     it is when the joints move, so the root of the body moves where the way leads up.
 
     Attributes:
-        base_link, end_link: the two ends.
+        base_link: link at which the path begins.
+        end_link: link at which it ends.
         joints: joints on the way.
         max_iterations: how often inverse kinematics improve the joints before they give up.
         step: share of each improvement that is taken.

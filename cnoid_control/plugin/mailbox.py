@@ -88,7 +88,10 @@ class JointTrajectory(Message):
     Attributes:
         names: joints, in the order of the columns.
         times: time of each point from the start [s], shape (points,).
-        positions, velocities, accelerations, efforts: shape (points, joints); empty for none.
+        positions: shape (points, joints); empty for none, as are the others.
+        velocities: shape (points, joints).
+        accelerations: shape (points, joints).
+        efforts: shape (points, joints).
     """
 
     names: tuple[str, ...] = ()

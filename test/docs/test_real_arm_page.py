@@ -37,3 +37,17 @@ def test_the_scale_of_the_page_slows_it_down() -> None:
         start = made.robot.q.copy()
         made.run(1.0)
         assert made.robot.q - start == pytest.approx(0.02, abs=0.001)
+
+
+@pytest.mark.parametrize(('scale', 'sinks'), [(1.0, False), (0.5, True)])
+def test_gravity_torques_alone_hold_the_arm(scale: float, sinks: bool) -> None:
+    """Without gains `pd` commands the page's gravity torques; half of them do not hold it."""
+    options = {'kp': 0.0, 'kd': 0.0}
+    changes = {'rate': 500.0, 'scale': scale, 'robot.posture': {'joint2': 0.6, 'joint4': 1.2}}
+    with Simulation(ROOT / 'urdf' / 'arm.urdf', 'pd', options=options, changes=changes) as made:
+        start = made.robot.q.copy()
+        made.run(2.0)
+        moved = np.abs(made.robot.q - start).max()
+        first = made.recorded.u[0]
+    assert first == pytest.approx([0.0, -28.29, 0.0, -12.34, 0.0, -1.14, 0.0], abs=0.02)
+    assert moved > 0.9 if sinks else moved < 0.3

@@ -63,6 +63,36 @@ def test_the_api_is_there(site: Path) -> None:
     assert 'joint displacements [rad] or [m]' in text
 
 
+def test_what_controllers_compute_with_is_in_the_api(site: Path) -> None:
+    """The functions that docs/controllers.md teaches, and the messages of mailboxes."""
+    page = (site / 'reference' / 'api' / 'index.html').read_text(encoding='utf-8')
+    for name in (
+        'body.kinematics.calc_mass_matrix',
+        'body.kinematics.calc_inverse_dynamics',
+        'body.body.Body.calc_center_of_mass',
+        'body.joint_path.JointPath.calc_inverse_kinematics',
+        'plugin.mailbox.Twist',
+        'recording.Recording',
+    ):
+        assert f'id="cnoid_control.{name}"' in page, name
+
+
+def test_attributes_are_listed_one_by_one(site: Path) -> None:
+    """Of `kp, ki, kd: ...` in a docstring the page would make the name `kp,` and a type."""
+    page = (site / 'reference' / 'api' / 'index.html').read_text(encoding='utf-8')
+    assert not re.findall(r'<td><code><span title="[^"]*,">', page)
+    assert re.search(r'<td><code><span title="cnoid_control\.body\.body\.Body\.q_upper">', page)
+
+
+def test_examples_are_on_the_site(site: Path) -> None:
+    """With their code, so that a search finds what is in them."""
+    text = text_of(site, 'examples')
+    assert 'gravity compensation' in text
+    assert 'calc_inverse_dynamics(self.model.root_link)' in text
+    examples = Path(__file__).resolve().parents[2] / 'examples'
+    assert all(path.name in text for path in examples.glob('*.py'))
+
+
 def test_nothing_is_asked_of_other_hosts(site: Path) -> None:
     """Fonts, scripts and styles are on the site itself."""
     for page in site.rglob('*.html'):

@@ -130,6 +130,6 @@ def test_examples_have_one_skeleton(path: Path) -> None:
 
 def test_every_example_is_listed() -> None:
     """In the overview, by its name."""
-    page = (EXAMPLES.parent / 'docs' / 'python_api.md').read_text(encoding='utf-8')
+    page = (EXAMPLES.parent / 'docs' / 'examples.md').read_text(encoding='utf-8')
     for path in [*SCRIPTS, *EXAMPLES.glob('*.ipynb')]:
         assert f'../examples/{path.name}' in page, path.name

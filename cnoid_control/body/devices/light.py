@@ -51,8 +51,9 @@ class PointLight(Light):
     """Lamp at a point; its brightness falls with 1 / (constant + linear d + quadratic d^2).
 
     Attributes:
-        constant_attenuation, linear_attenuation, quadratic_attenuation: the three coefficients,
-            d in [m].
+        constant_attenuation: the constant coefficient.
+        linear_attenuation: the linear coefficient [1/m].
+        quadratic_attenuation: the quadratic coefficient [1/m^2].
     """
 
     state_fields = (

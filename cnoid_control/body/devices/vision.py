@@ -111,9 +111,11 @@ class Camera(VisionSensor):
     Attributes:
         image_type: what the pixels hold.
         lens_type: how the lens maps directions to pixels.
-        width, height: size of the picture [pixels].
+        width: width of the picture [pixels].
+        height: its height [pixels].
         field_of_view: angle over the shorter side of the picture [rad].
-        near, far: distances between which things are seen [m].
+        near: least distance that is seen [m].
+        far: largest distance that is seen [m].
         image: rows from the top, shape (height, width, 3) or (height, width), uint8; empty before
             the first picture.
     """
@@ -191,7 +193,8 @@ class RangeCamera(Camera):
             first picture. Where `organized`, row-major from the top with infinity for nothing.
         organized: whether there is a point for every pixel; else only for those that saw
             something.
-        min_distance, max_distance: distances between which things are measured [m].
+        min_distance: least distance that is measured [m].
+        max_distance: largest distance that is measured [m].
         detection_rate: share of the pixels that give a measurement, in [0, 1].
         error_deviation: standard deviation of the distance [m].
     """
@@ -244,7 +247,8 @@ class RangeSensor(VisionSensor):
         yaw_step: angle between neighbours [rad].
         pitch_range: full angle from the lowest to the highest direction [rad].
         pitch_step: angle between neighbours [rad].
-        min_distance, max_distance: distances between which things are measured [m].
+        min_distance: least distance that is measured [m].
+        max_distance: largest distance that is measured [m].
         detection_rate: share of the directions that give a measurement, in [0, 1].
         error_deviation: standard deviation of the distance [m].
         range_data: distances [m], shape (num_pitch_samples * num_yaw_samples,), infinite where

@@ -130,7 +130,9 @@ class TaskSolver(TaskCallbacks):
         period: time between two computations [s].
         controller_outputs: the primary command of the controlled joints.
         velocity: of all unknowns at the last solution; the root's six first where it moves.
-        tasks, constraints, configurations: what was added, by name.
+        tasks: tasks that were added, by name.
+        constraints: constraints that were added, by name.
+        configurations: configurations that were added, by name.
     """
 
     controller_outputs = StateFlag.JOINT_VELOCITY
