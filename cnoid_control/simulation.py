@@ -227,7 +227,9 @@ class Simulation:
             CnoidControlError: the run has ended before, or there are several robots.
         """
         only = self._only
-        self._demand_going()
+        # Who asks for the end before the first tick gets a run without a tick.
+        if self._is_closed or only.loop.tick:
+            self._demand_going()
         only.complete(duration, real_time)
         return self.summary()
 

@@ -55,7 +55,8 @@ def test_pip_installs_the_shared_files(wheel):
 def test_the_wheel_holds_every_module_and_its_types(wheel):
     """No module is forgotten, and type checkers of other packages see the annotations."""
     modules = {str(path.relative_to(ROOT)) for path in ROOT.glob('cnoid_control/**/*.py')}
-    code = modules | {'cnoid_control/py.typed', 'cnoid_control/viewer/overlay.js'}
+    sources = {str(path.relative_to(ROOT)) for path in ROOT.glob('cnoid_control/bench/**/*.[ch]')}
+    code = modules | sources | {'cnoid_control/py.typed', 'cnoid_control/viewer/overlay.js'}
     assert code == {name for name in wheel.namelist() if name.startswith('cnoid_control/')}
 
 

@@ -640,3 +640,11 @@ def test_messages_for_a_controller_and_logs(folder: Path) -> None:
         with pytest.raises(CnoidControlError, match=r"b.mcap': the run has begun; log it from"):
             simulation.log('b.mcap')
     assert LogFile(file).count('joint_states') == 120
+
+
+def test_a_run_that_is_to_end_before_its_first_tick_is_interrupted():
+    """As by a key that was pressed too early; nothing moves, and nothing has failed."""
+    simulation = Simulation('pendulum')
+    simulation.loop.request_stop()
+    summary = simulation.complete(1.0)
+    assert (summary['exit'], summary['interrupted'], summary['ticks']) == ('completed', True, 0)
