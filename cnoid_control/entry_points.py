@@ -16,8 +16,10 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-# What the groups of this package begin with.
+# What the groups of this package begin with, and those of its command line.
 OURS = 'cnoid_control.'
+CONTROLLERS = f'{OURS}controllers'
+HARDWARE = f'{OURS}hardware'
 METADATA = ('.dist-info', '.egg-info')
 LINE = re.compile(r'(?P<name>[^=#\[\s][^=]*?)\s*=\s*(?P<value>[\w.]+(?:\s*:\s*[\w.]+)?)')
 
@@ -52,6 +54,12 @@ class EntryPoint:
         for name in filter(None, self.attr.split('.')):
             found = getattr(found, name)
         return found
+
+
+def entry_points_by_name(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group, sorted by name."""
+    found = {point.name: point for point in entry_points(group)}
+    return dict(sorted(found.items()))
 
 
 def entry_points(group: str) -> list[EntryPoint]:

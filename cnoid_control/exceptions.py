@@ -15,6 +15,14 @@ def choices(names: Iterable[object]) -> str:
     return f'choose from: {listed}' if listed else 'there is none to choose from'
 
 
+def listed(names: Iterable[object], most: int = 4) -> str:
+    """Text that lists the first of many names, and says how many more there are."""
+    every = [str(name) for name in names]
+    if len(every) <= most + 1:
+        return ', '.join(every)
+    return f'{", ".join(every[:most])} and {len(every) - most} more'
+
+
 def safe_str(value: object, to_text: Callable[[object], str] = str) -> str:
     """Text of an object of a controller, even if its own `__str__` raises."""
     try:

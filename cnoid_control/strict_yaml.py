@@ -156,10 +156,40 @@ class _RosDumper(yaml.SafeDumper):
         return True
 
 
+def wants_quotes(text: str) -> bool:
+    """Whether text that YAML takes as it is means something else to ROS, or nothing."""
+    return (':' in text and '\n' not in text) or text in ('y', 'Y', 'n', 'N')
+
+
+def of_one_type(values: list[Any]) -> list[Any]:
+    """The list with decimals where it has both these and whole numbers, which ROS refuses."""
+    kinds = {type(value) for value in values}
+    return [float(value) for value in values] if kinds == {int, float} else values
+
+
+def _represent_list(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.Node:
+    return yaml.SafeDumper.represent_list(dumper, of_one_type(values))
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    if wants_quotes(text):
+        return dumper.represent_scalar('tag:yaml.org,2002:str', text, style="'")
+    return dumper.represent_str(text)
+
+
+_RosDumper.add_representer(list, _represent_list)
+_RosDumper.add_representer(str, _represent_text)
+
+
 def ros_yaml(content: Any) -> str:
     """YAML text of plain data that programs of ROS read as a parameter file."""
     return yaml.dump(
-        content, Dumper=_RosDumper, sort_keys=False, default_flow_style=None, width=99
+        content,
+        Dumper=_RosDumper,
+        sort_keys=False,
+        default_flow_style=None,
+        width=99,
+        allow_unicode=True,
     )
 
 

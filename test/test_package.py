@@ -70,6 +70,7 @@ def test_one_version_everywhere(wheel):
     """package.xml, the wheel and the module state the same version."""
     declared = ElementTree.parse(ROOT / 'package.xml').findtext('version')
     assert cnoid_control.__version__ == declared
+    assert f'\nversion: {declared}\n' in (ROOT / 'CITATION.cff').read_text(encoding='utf-8')
     assert Path(wheel.filename).name.split('-')[1] == declared
 
 
@@ -167,7 +168,10 @@ def test_the_changelog_can_be_released():
 
 def test_the_pythons_that_are_supported_are_those_that_are_tried():
     """One list, in what pip shows, in the CI workflow and in the guide."""
-    text = (ROOT / '.github' / 'workflows' / 'ci.yml').read_text(encoding='utf-8')
+    workflow = ROOT / '.github' / 'workflows' / 'ci.yml'
+    if not workflow.exists():
+        pytest.skip('an unpacked sdist has no workflows')
+    text = workflow.read_text(encoding='utf-8')
     tried = set(re.findall(r"python: '(3\.\d+)'}", text))
     declared = re.findall(r'Python :: (3\.\d+)', (ROOT / 'setup.py').read_text(encoding='utf-8'))
     assert tried == set(declared)

@@ -22,7 +22,7 @@ ROOMS = sorted(
 API = {'simulation', 'simulated_robot', 'shared_world', 'recording', 'notebook'}
 SHARED = {
     'entry_points', 'exceptions', 'interpolation', 'lazy', 'parameter_reference', 'parameters',
-    'share', 'strict_yaml',
+    'share', 'standard_streams', 'strict_yaml',
 }  # fmt: skip
 # Functions that make controllers are run by blocks, which are controllers themselves: the
 # registry asks for that family where one is named, and only then.

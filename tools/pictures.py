@@ -1,4 +1,4 @@
-"""Make the pictures of README and docs: each run is recorded, and drawn by `cnoid_control render`.
+"""Make the pictures of README and docs: recorded runs by `cnoid_control render`, and measurements.
 
 python tools/pictures.py [NAME ...]
 """
@@ -79,6 +79,17 @@ PICTURES = {
 }
 
 
+def draw_growth(path: Path) -> None:
+    """What the framework costs as robots grow in size and number."""
+    from cnoid_control.bench.growth_plot import draw_growth
+
+    draw_growth(path)
+
+
+# What is no run.
+DRAWINGS: dict[str, Callable[[Path], None]] = {'growth.png': draw_growth}
+
+
 def record(path: Path, picture: Picture) -> None:
     """Run into a log."""
     config = picture.config()
@@ -103,7 +114,10 @@ def words_of(picture: Picture) -> list[str]:
 
 def main(names: list[str]) -> int:
     """Make the pictures of these names, or all."""
-    for name in names or PICTURES:
+    for name in names or [*PICTURES, *DRAWINGS]:
+        if name in DRAWINGS:
+            DRAWINGS[name](IMAGES / name)
+            continue
         picture = PICTURES[name]
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / 'run.mcap'

@@ -198,6 +198,10 @@ ROWS = (
         unit='µs',
         comparison='<=',
         goal=250.0,
+        why='no piece dominates: of a tick two fifths are the rows and levels, a fifth the errors '
+        'of the tasks, an eighth the torques and a tenth the targets that move, each of them some '
+        'dozens of calls of 0.5 to 3 µs, which take longer between two steps of the simulator '
+        'than one after the other',
     ),
     BenchRow(
         'tasks_levels',
@@ -228,5 +232,7 @@ ROWS = (
         goal=0.3,
         calls=200,
         needs='pink quadprog',
+        why='limits hold the motion here: a quarter of the time is the quadratic program, which '
+        'both sides solve in compiled code, and a quarter the logarithms of six poses',
     ),
 )

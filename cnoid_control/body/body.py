@@ -200,6 +200,8 @@ class Body:
         self._pin_state = np.zeros(self.model.nq + self.model.nv)
         self._pin_q, self._pin_v = np.split(self._pin_state, [self.model.nq])
         self._pin_a = np.zeros(self.model.nv)
+        self._pin_root_a = self._pin_a[:ROOT_NV].reshape(2, 3)
+        self._pin_joint_a = self._pin_a[ROOT_NV:]
         # Bound once: looking these up would cost as much as using them.
         self._pack: Callable[..., Any] = self._packed.take
         self._pack_arguments = (tree.packed_in_pin_order, None, self._pin_state, 'clip')
@@ -395,18 +397,32 @@ class Body:
         )
 
     def devices_of(self, device_type: type[DeviceT]) -> DeviceList[DeviceT]:
-        """Devices of one type, derived types included."""
+        """Devices of one type, derived types included.
+
+        Raises:
+            ModelError: what is given is no class.
+        """
+        if not isinstance(device_type, type):
+            raise ModelError(
+                f'{device_type!r} is no type of device; give the class, such as '
+                f'cnoid_control.body.devices.Camera, or use body.device(name)'
+            )
         return self.devices.of_type(device_type)
 
-    def find_device(self, device_type: type[DeviceT], name: str) -> DeviceT | None:
-        """Device of that type and name; None where the name is of another type or unknown.
+    def find_device(self, device_type: type[DeviceT], name: str) -> DeviceT:
+        """Device of that type and name; whether there is one, `devices_of` tells.
 
-        As Choreonoid's, for devices that a robot may have or not; `device(name)` demands one.
+        Raises:
+            ModelError: there is none; the message has those of the type that there are.
         """
-        for device in self.devices:
-            if device.name == name and isinstance(device, device_type):
+        found = self.devices_of(device_type)
+        for device in found:
+            if device.name == name:
                 return device
-        return None
+        kind = device_type.__name__
+        raise ModelError(
+            f'{self.name} has no {kind} {name!r}; {choices(one.name for one in found)}'
+        )
 
     # --- state --------------------------------------------------------------------------------
 
@@ -517,10 +533,14 @@ class Body:
         tree = self.tree
         if self._has_mimics:
             ddq[tree.mimic_slots] = tree.mimic_multipliers * ddq[tree.mimicked_slots]
-        ddq.take(tree.slots_in_pin_order, None, self._pin_a[ROOT_NV:], 'clip')
-        v, w = self.root_motion
-        self._pin_a[:3] = (root_dv - cross(w, v)) @ self._root_R
-        self._pin_a[3:6] = self._root_acceleration[1] @ self._root_R
+        ddq.take(tree.slots_in_pin_order, None, self._pin_joint_a, 'clip')
+        acceleration = self._root_acceleration.copy()
+        acceleration[0] = root_dv
+        (x, y, z), (a, b, c) = self.root_motion.tolist()
+        # A root that does not turn is as frequent as one that does.
+        if a or b or c:
+            acceleration[0] -= (b * z - c * y, c * x - a * z, a * y - b * x)
+        acceleration.dot(self._root_R, self._pin_root_a)
         return self._pin_a
 
     def _update_pin_state(self) -> None:

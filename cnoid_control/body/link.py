@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,14 +37,29 @@ class ContactPoint:
     depth: float = 0.0
 
 
-def _joint_value(array: str, doc: str) -> property:
+def _joint_value(
+    array: str, doc: str, put: Callable[[Link, float], None] | None = None
+) -> property:
     """Property that reads and writes this joint's element of one of the body's joint arrays."""
 
-    def put(self: Link, value: float) -> None:
+    def put_by_name(self: Link, value: float) -> None:
         setattr(self.joint_values, array, value)
 
     # attrgetter is quicker than a function: controllers read these joint by joint.
-    return property(attrgetter(f'joint_values.{array}'), put, doc=doc)
+    return property(attrgetter(f'joint_values.{array}'), put or put_by_name, doc=doc)
+
+
+# Controllers write these joint by joint, which takes longer by name.
+def _put_u(self: Link, value: float) -> None:
+    self.joint_values.u = value
+
+
+def _put_q_target(self: Link, value: float) -> None:
+    self.joint_values.q_target = value
+
+
+def _put_dq_target(self: Link, value: float) -> None:
+    self.joint_values.dq_target = value
 
 
 class Link:
@@ -76,6 +92,7 @@ class Link:
         self.children: list[Link] = []
         self.actuation_mode = description.actuation_mode
         self.contact_points: list[ContactPoint] = []
+        self.joint_values: Any
         if slot < 0:
             # Without a joint it has values of its own, which move nothing.
             own = np.array([getattr(description, name, 0.0) for name in JOINT_ARRAYS])
@@ -108,9 +125,9 @@ class Link:
     q = _joint_value('q', 'Joint displacement [rad] or [m].')
     dq = _joint_value('dq', 'Joint velocity [rad/s] or [m/s].')
     ddq = _joint_value('ddq', 'Joint acceleration [rad/s^2] or [m/s^2].')
-    u = _joint_value('u', 'Joint effort [N m] or [N].')
-    q_target = _joint_value('q_target', 'Commanded displacement [rad] or [m].')
-    dq_target = _joint_value('dq_target', 'Commanded velocity [rad/s] or [m/s].')
+    u = _joint_value('u', 'Joint effort [N m] or [N].', _put_u)
+    q_target = _joint_value('q_target', 'Commanded displacement [rad] or [m].', _put_q_target)
+    dq_target = _joint_value('dq_target', 'Commanded velocity [rad/s] or [m/s].', _put_dq_target)
     kp = _joint_value('kp', 'Position gain of the PID actuator [N m/rad] or [N/m].')
     ki = _joint_value('ki', 'Integral gain of the PID actuator [N m/(rad s)] or [N/(m s)].')
     kd = _joint_value('kd', 'Velocity gain of the PID actuator [N m s/rad] or [N s/m].')

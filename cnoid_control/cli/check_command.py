@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.output_file import check_output
 from cnoid_control.exceptions import CnoidControlError
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if args.write:
         Path(args.write).write_text(section_text(report.plan), encoding='utf-8')
     if args.json:
-        print(json.dumps(report_object(report)))
+        print_object(report_object(report))
     else:
         from rich.console import Console
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cnoid_control.cli.command import INTERRUPTED
 from cnoid_control.cli.executor_arguments import add_executor_arguments
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.run_command import (
     add_config_arguments,
     add_config_name,
@@ -201,7 +201,7 @@ def run(args: argparse.Namespace) -> int:
     result = _write(evaluation, args)
     failed = [] if evaluation.interrupted else _unmet(evaluation, requirements)
     if args.json:
-        print(json.dumps({**result, 'unmet': failed}), flush=True)
+        print_object({**result, 'unmet': failed})
     else:
         print_evaluation(evaluation, result, Console())
         for text in failed:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.output_file import check_output
 from cnoid_control.cli.progress import StopOnInterrupt
 from cnoid_control.exceptions import CnoidControlError, choices
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     with StopOnInterrupt(_interrupt):
         results = list(_results(args))
     if args.json:
-        print(to_json(results))
+        print_object(to_json(results))
     else:
         print(to_markdown(results), end='')
     if args.output is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from cnoid_control.catalog.models import cache_folder, cached_model
 from cnoid_control.catalog.table import ITEMS, Item
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.exceptions import CnoidControlError, choices
 
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
             )
         paths[name] = str(fetch(item))
     if args.json:
-        print(json.dumps(paths))
+        print_object(paths)
         return 0
     for name, path in paths.items():
         print(path)
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _list(as_json: bool) -> int:
     if as_json:
-        print(json.dumps({name: _describe(item) for name, item in ITEMS.items()}))
+        print_object({name: _describe(item) for name, item in ITEMS.items()})
         return 0
     from rich.console import Console
     from rich.table import Table

@@ -312,7 +312,7 @@ def is_policy(name: str) -> bool:
 
 def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
     from cnoid_control.catalog import ITEMS
-    from cnoid_control.cli.init_policy import check, create_policy_folder
+    from cnoid_control.cli.init_policy import check, create_policy_folder, settle_steps
 
     if args.gains:
         raise CnoidControlError(
@@ -344,9 +344,19 @@ def _run_policy(args: argparse.Namespace, folder: Path | None) -> int:
     if '# Please check' in text:
         print(f'\nplease check what was assumed: the first lines of {config}')
     reason = check(config)
-    if reason:
+    step = settle_steps(config, reason)
+    if step:
+        print(
+            f"\nwith the model's own steps of physics its gains are not stable; with those of "
+            f'{step:g} s they are: hardware.mujoco.time_step'
+        )
+    elif reason:
         print(f'\nnot yet to be run; edit {config}:\n{reason}\n')
-    print(f'what it is told:  cnoid_control policy {config}')
-    print(f'run it:           cnoid_control run {config} --duration 10')
-    print(f'launch it:        ros2 launch cnoid_control robot.launch.py config:={config}')
+    then = 'then ' if reason and not step else ''
+    for what, command in (
+        ('what it is told', f'cnoid_control policy {config}'),
+        ('run it', f'cnoid_control run {config} --duration 10'),
+        ('launch it', f'ros2 launch cnoid_control robot.launch.py config:={config}'),
+    ):
+        print(f'{then + what + ":":<{17 + len(then)}} {command}')
     return 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.policy_draft import Draft, draft_text, path_from
+from cnoid_control.cli.policy_draft import MUJOCO, Draft, draft_text, path_from
 from cnoid_control.cli.policy_drive import choose_drive, fill_gains
 from cnoid_control.cli.starter import module_name, write_files
 from cnoid_control.exceptions import CnoidControlError, choices
@@ -22,8 +23,16 @@ if TYPE_CHECKING:
 # Speed forward of the script that is written, where the policy's range allows it [m/s].
 SPEED = 0.5
 
+# Cycle of the gait in holosoma's own walking tasks [s].
+HOLOSOMA_CYCLE = 1.0
+
 # More inferences than any clip has.
 LONGEST_CLIP = 1_000_000
+
+# What is tried where the simulation diverges [s], and the time in which it must not [s].
+DIVERGED = 'the simulation diverged'
+STEPS = (0.001, 0.0005, 0.00025)
+SETTLED = 0.5
 
 NONE = 'none'
 TRAINING_FILES = ('deploy.yaml', 'env.yaml')
@@ -195,20 +204,43 @@ def _fill(
         )
     observed = draft.values.get('observations', [])
     sources += [observed] if isinstance(observed, str) else observed
+    if not known.gait and any(source in ('sin_phase', 'cos_phase') for source in sources):
+        _fill_gait(draft, known)
     # Of an observation that is asked for, the question names it, too.
     if any('velocity_command' in source for source in sources):
         _fill_velocity(draft, known)
 
 
+def _fill_gait(draft: Draft, known: Metadata) -> None:
+    """How long a cycle of the gait is that phases are of."""
+    if draft.has('gait.steps'):
+        return
+    if known.origin.startswith('holosoma') and known.period:
+        draft.put('gait.steps', round(HOLOSOMA_CYCLE / known.period, 6))
+        draft.said.append(
+            f"gait.steps is for a cycle of {HOLOSOMA_CYCLE:g} s, as in holosoma's own tasks; the "
+            'file does not say it'
+        )
+        return
+    draft.ask(
+        'gait.steps',
+        'inferences in one cycle of the gait of sin_phase and cos_phase: its time / period, such '
+        'as 50 for 1 s at 0.02 s',
+        'Beside it, of each phase: gait.offsets, at the start [rad], and gait.standing, while the '
+        'command is zero; as without them: [0.0, 3.1416] and [3.1416, 3.1416].',
+    )
+
+
 def _fill_task(draft: Draft, task: KnownTask, known: Metadata) -> None:
     """Put in what a trainer has in its code."""
     draft.said.append(
-        f'{task.name}: observations, scales, posture and period are not in the file, but in the '
-        "trainer's own settings of this task; check them where you have changed the task"
+        f'{task.name}: observations, scales, gait, posture and period are not in the file, but in '
+        "the trainer's own settings of this task; check them where you have changed the task"
     )
     draft.put('observations', list(task.observations))
     for name, scale in task.scales.items():
         draft.put(f'terms.{name}.scale', scale)
+    draft.put('gait.steps', task.gait_steps)
     draft.put('action.scale', task.action_scale)
     draft.put('posture', {name: task.default.get(name, 0.0) for name in known.joints})
     draft.put('period', task.period)
@@ -256,7 +288,7 @@ def _fill_observations(draft: Draft, network: Network, known: Metadata, joints: 
                 f"{size} values: a term, or 'state:OUTPUT' of {', '.join(network.outputs)}",
             )
     if not draft.has('observations') and not known.observations:
-        _ask_observations(draft, network.inputs[observed], joints)
+        _ask_observations(draft, network, network.inputs[observed], joints)
         return
     for name in draft.values.get('observations') or known.observations:
         source = str(known.terms[name].source if name in known.terms else name)
@@ -297,8 +329,16 @@ def _sources() -> list[str]:
     return SOURCES
 
 
-def _ask_observations(draft: Draft, size: int, joints: int) -> None:
-    sizes = ', '.join(f'{name} {_term_size(name, joints)}' for name in _sources()[:13])
+def _ask_observations(draft: Draft, network: Network, size: int, joints: int) -> None:
+    known = [f'{name} {_term_size(name, joints)}' for name in _sources()[:13]]
+    # What else the network puts out, such as the reference of a clip, it may want to be told.
+    action = draft.values.get('action', {}).get('output') or next(iter(network.outputs))
+    known += [
+        f"'output:{name}' {values}"
+        for name, values in network.outputs.items()
+        if name != action and name not in STATES.values()
+    ]
+    sizes = ', '.join(known)
     fitting: list[str] = []
     for names in dict.fromkeys(LAYOUTS.values()):
         one = sum(_term_size(name, joints) for name in names.split(', '))
@@ -364,16 +404,54 @@ def _breadth_first(body: Body) -> list[str]:
     return [link.joint_name for link in joints]
 
 
-def check(config: Path) -> str:
-    """Why the controller refuses a configuration as it is; empty where it does not."""
+def check(config: Path, changes: Mapping[str, Any] | None = None, duration: float = 0.1) -> str:
+    """Why the controller refuses a configuration as it is; empty where it does not.
+
+    Args:
+        config: the configuration.
+        changes: values in the place of the configuration's.
+        duration: time that is simulated [s]: long enough for gains that are not stable to show.
+    """
     import io
 
     from cnoid_control.simulation import Simulation
 
+    told = logging.root.manager.disable
+    # What the model leaves open was said when the configuration was written.
+    logging.disable(logging.WARNING)
     try:
-        with Simulation(str(config), record=False, os=io.StringIO()) as simulation:
-            # Long enough for gains that are not stable to show.
-            simulation.run(0.1)
+        with Simulation(
+            str(config), record=False, os=io.StringIO(), changes=dict(changes or {})
+        ) as simulation:
+            simulation.run(duration)
             return str(simulation.summary().get('reason', ''))
     except CnoidControlError as error:
         return str(error)
+    finally:
+        logging.disable(told)
+
+
+def settle_steps(config: Path, reason: str) -> float:
+    """Find physics steps that are stable where those of the model are not, and write them.
+
+    Args:
+        config: the configuration.
+        reason: why it could not be run.
+
+    Returns:
+        The step [s]; 0 where the reason is another one, or no step is stable.
+    """
+    if DIVERGED not in reason:
+        return 0.0
+    for step in STEPS:
+        if check(config, {'hardware.mujoco.time_step': step}, SETTLED):
+            continue
+        text = config.read_text(encoding='utf-8')
+        entry = (
+            '      mujoco:\n'
+            "        # Smaller than the model's: with those the gains are not stable.\n"
+            f'        time_step: {step}\n'
+        )
+        config.write_text(text.replace(MUJOCO, MUJOCO + entry, 1), encoding='utf-8')
+        return step
+    return 0.0

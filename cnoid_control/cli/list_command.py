@@ -4,29 +4,15 @@ from __future__ import annotations
 
 import argparse
 import ast
-import inspect
-import json
-from dataclasses import asdict
+import itertools
+import re
 from pathlib import Path
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.quick_start import quick_start
-from cnoid_control.exceptions import CnoidControlError, choices
-from cnoid_control.hardware.registry import hardware_kind, hardware_names
-from cnoid_control.parameter_reference import ParameterRow, describe_parameters
-from cnoid_control.plugin.exceptions import ControllerLoadError
-from cnoid_control.plugin.options import parse_option_string
-from cnoid_control.plugin.registry import (
-    controller_entry_points,
-    controller_names,
-    find_controller,
-)
+from cnoid_control.entry_points import CONTROLLERS, HARDWARE, EntryPoint, entry_points_by_name
+from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.share import NAME, share_folder
-
-# Defaults that say nothing in an example, and the number of options in one.
-EMPTY = ("''", '[]', '{}')
-EXAMPLE_OPTIONS = 5
-# Longer defaults are not shown in the table [characters].
-LONGEST_DEFAULT = 24
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,69 +34,103 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def describe_controllers() -> dict[str, str]:
     """Controllers by name, each with the first line of its documentation."""
     found = {}
-    for name, point in controller_entry_points().items():
-        try:
-            text = (
-                _written_text(point.module, point.attr)
-                or (find_controller(name).__doc__ or '').strip()
-            )
-            found[name] = text.splitlines()[0] if text else ''
-        except ControllerLoadError as error:
-            # One that is broken must not hide the others.
-            found[name] = f'cannot be loaded: {str(error).splitlines()[-1]}'
+    for name, point in entry_points_by_name(CONTROLLERS).items():
+        text = _written_text(point) or _imported_text(name)
+        found[name] = text.splitlines()[0] if text else ''
     return found
 
 
-def _written_text(module: str, name: str) -> str:
-    """Documentation of one of this package's classes, read from the source.
+def _imported_text(name: str) -> str:
+    """Documentation of a controller of another package."""
+    from cnoid_control.plugin.exceptions import ControllerLoadError
+    from cnoid_control.plugin.registry import find_controller
 
-    To import them all would take several times as long as the rest of the list. Empty where the
-    class is not of this package, or not found in the source.
+    try:
+        return (find_controller(name).__doc__ or '').strip()
+    except ControllerLoadError as error:
+        # One that is broken must not hide the others.
+        return f'cannot be loaded: {error}'
+
+
+def describe_hardware() -> dict[str, str]:
+    """Kinds of hardware by name, each in one line."""
+    found = {}
+    for name, point in entry_points_by_name(HARDWARE).items():
+        text = _written_text(point)
+        if not text:
+            from cnoid_control.hardware.registry import hardware_kind
+
+            text = hardware_kind(name).description
+        found[name] = text
+    return found
+
+
+def _written_text(point: EntryPoint) -> str:
+    """What the source says of one of this package's controllers or kinds of hardware.
+
+    The documentation of a class, or the first argument of the call that makes an object. To import
+    them all would take several times as long as the rest of the list. Empty where it is not of
+    this package, or not found in the source.
     """
+    return _find_text(point.module, point.attr)
+
+
+def _find_text(module: str, name: str) -> str:
     package, *parts = module.split('.')
     path = Path(__file__).parent.parent.joinpath(*parts)
     path = path / '__init__.py' if path.is_dir() else path.with_suffix('.py')
     if package != NAME or not path.is_file():
         return ''
     for node in ast.parse(path.read_text(encoding='utf-8')).body:
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            return ast.get_docstring(node) or ''
-        if isinstance(node, ast.ImportFrom) and name in [one.name for one in node.names]:
-            return _written_text(node.module or '', name)
+        match node:
+            case ast.ClassDef(name=found) if found == name:
+                return ast.get_docstring(node) or ''
+            case ast.Assign(
+                targets=[ast.Name(id=found)],
+                value=ast.Call(args=[ast.Constant(value=str(text)), *_]),
+            ) if found == name:
+                return text
+            case ast.ImportFrom() if name in [one.name for one in node.names]:
+                return _find_text(node.module or '', name)
     return ''
 
 
 def describe_configs() -> dict[str, str]:
-    """Shared configurations by name, each with the comment in its first line."""
+    """Shared configurations by name, each with the first sentence of the comment at its top."""
     found = {}
     for path in sorted((share_folder() / 'config').rglob('*.yaml')):
         name = str(path.relative_to(share_folder() / 'config').with_suffix(''))
-        found[name] = _first_comment(path)
+        found[name] = re.split(r'(?<=\.)\s', first_comment(path))[0]
     return found
 
 
-def _first_comment(path: Path) -> str:
+def first_comment(path: Path) -> str:
+    """Comment at the top of a file, in one line."""
     with path.open(encoding='utf-8') as file:
-        line = file.readline().strip()
-    return line.lstrip('# ') if line.startswith('#') else ''
+        lines = itertools.takewhile(lambda line: line.startswith('#'), file)
+        return ' '.join(line.strip('# \n') for line in lines)
 
 
 @quick_start()
 def run(args: argparse.Namespace) -> int:
     """Print controllers, configurations and hardware, or the graph of a configuration."""
     if args.graph:
-        return _show_graph(args.graph, args.draw)
+        from cnoid_control.cli.list_options import show_graph
+
+        return show_graph(args.graph, args.draw)
     if args.draw:
         raise CnoidControlError('--draw draws a graph: name a configuration with --graph')
     if args.name:
-        return _show_options(args.name, args.json)
+        from cnoid_control.cli.list_options import show_options
+
+        return show_options(args.name, args.json)
     sections = {
         'controllers': describe_controllers(),
         'configs': describe_configs(),
-        'hardware': {name: hardware_kind(name).description for name in hardware_names()},
+        'hardware': describe_hardware(),
     }
     if args.json:
-        print(json.dumps(sections))
+        print_object(sections)
         return 0
     from rich.console import Console
     from rich.table import Table
@@ -123,105 +143,4 @@ def run(args: argparse.Namespace) -> int:
         for name, text in items.items():
             table.add_row(name, text)
         console.print(table, highlight=False)
-    return 0
-
-
-def _show_options(name: str, as_json: bool) -> int:
-    """Print the options of a controller, of a kind of hardware or of a configuration."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
-    about, schema, key = _find(name)
-    rows = [] if schema is None else describe_parameters(schema, key)
-    example = _example(name, key, rows)
-    if as_json:
-        options = [asdict(row) for row in rows]
-        print(json.dumps({'name': name, 'about': about, 'options': options, 'example': example}))
-        return 0
-    console = Console()
-    console.print(about, markup=False, highlight=False)
-    for row in rows:
-        facts = [row.type, row.range, f'default {row.default}', row.unit and f'[{row.unit}]']
-        if row.default == 'required' or len(row.default) > LONGEST_DEFAULT:
-            facts[2] = 'required' if row.default == 'required' else ''
-        line = Text(row.key, 'bold').append(f'  {", ".join(filter(None, facts))}', 'not bold')
-        console.print(line, soft_wrap=True)
-        fixed = ' (not while it runs)' if row.read_only else ''
-        console.print(Padding(Text(f'{row.description}{fixed}'), (0, 0, 0, 4)))
-    if not rows:
-        console.print(f'{name} has no options', markup=False, highlight=False)
-    if example:
-        console.print('example', style='bold')
-        console.print(example, markup=False, highlight=False)
-    return 0
-
-
-def _find(name: str) -> tuple[str, type | None, str]:
-    """What a name is in words, the schema of its options, and the key that they are under.
-
-    Raises:
-        CnoidControlError: there is no such controller or kind of hardware.
-    """
-    if name == 'config':
-        from cnoid_control.runtime.config import RunParameters
-
-        return (
-            'The keys of a configuration, besides the sections of controllers.',
-            (RunParameters),
-            '',
-        )
-    if name in hardware_names():
-        kind = hardware_kind(name)
-        return kind.description, kind.parameters, f'hardware.{name}'
-    if ':' not in name and not name.endswith('.py') and name not in controller_names():
-        known = choices([*controller_names(), *hardware_names(), 'config'])
-        raise CnoidControlError(f'there is no {name!r} to list; {known}')
-    found = find_controller(name, Path.cwd())
-    about = inspect.cleandoc(found.__doc__ or name)
-    own = name.rpartition(':')[2].lower() if ':' in name else name
-    return about, getattr(found, 'Parameters', None), own
-
-
-def _example(name: str, key: str, rows: list[ParameterRow]) -> str:
-    """A configuration's lines with the first options at their defaults, or asked for."""
-    if name == 'config' or name in hardware_names():
-        return ''
-    lines = [f'controller: {name}']
-    simple = [row for row in rows if '.NAME' not in row.key and row.key.count('.') == 1]
-    wanted = [row for row in simple if row.default == 'required']
-    shown = wanted + [row for row in simple if row not in wanted and row.default not in EMPTY]
-    if shown:
-        lines.append(f'{key}:')
-    for row in shown[:EXAMPLE_OPTIONS]:
-        value = '???' if row.default == 'required' else row.default
-        lines.append(f'  {row.key.removeprefix(key + ".")}: {value}')
-    return '\n'.join(lines)
-
-
-def _show_graph(name: str, picture: str | None) -> int:
-    from cnoid_control.cli.output_file import check_output
-    from cnoid_control.controllers.composition.graph import graph_text
-    from cnoid_control.controllers.composition.graph_drawing import draw_graph
-    from cnoid_control.controllers.composition.made_controller import MadeController
-    from cnoid_control.controllers.composition.stage import make_stage
-    from cnoid_control.runtime.config import ROS_KEYS, load_config
-    from cnoid_control.viewer.plot_page import plot_suffixes
-
-    if picture:
-        check_output('--draw', picture, plot_suffixes(), [name])
-    config = load_config(name, ignore=ROS_KEYS)
-    controller = config.controller_name
-    options = config.options.get(controller, {})
-    if isinstance(options, str):
-        options = parse_option_string(options)
-    found = find_controller(config.controller_type, config.folder)
-    if issubclass(found, MadeController):
-        # The rest is for the actuators.
-        own = {name for name, _, _ in found.maker.fields}
-        options = {key: value for key, value in options.items() if key in own}
-    root = make_stage(controller, config.controller_type, options, folder=config.folder)
-    print(graph_text(root, config.name))
-    if picture:
-        draw_graph(root, picture, config.name)
     return 0

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from cnoid_control.cli.command import COMMANDS, INTERRUPTED, find_command
+from cnoid_control.cli.json_output import failure, one_object, print_object
 from cnoid_control.cli.missing_library import missing_modules_named
 from cnoid_control.cli.quick_start import quick_start
 from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.standard_streams import GuardedStreams
 
 # What shells show for a program that SIGPIPE has ended.
 PIPE_CLOSED = 141
+
+
+class _UsageError(SystemExit):
+    """The end of the program after a word that the command line does not know.
+
+    Attributes:
+        message: what is wrong.
+    """
+
+    def __init__(self, message: str) -> None:
+        """End with the status of wrong usage."""
+        super().__init__(2)
+        self.message = message
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with an argument; what there is only for a command."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        if ' ' not in self.prog:
+            self.print_usage(sys.stderr)
+        print(f'{self.prog}: {message}; see {self.prog} --help', file=sys.stderr)
+        raise _UsageError(message)
 
 
 class _Version(argparse.Action):
@@ -37,7 +63,7 @@ def make_parser(words: Sequence[str] | None = None) -> argparse.ArgumentParser:
         words: what it will parse. Only the commands among them are imported and have their
             arguments; all of them where None.
     """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog='cnoid_control',
         description='Run robot controllers in physics, or on a robot through ros2_control.',
         epilog='With --ros-args it is the ROS 2 node cnoid_control.',
@@ -64,23 +90,36 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    with GuardedStreams() as streams:
+        status = _main(words)
+    return PIPE_CLOSED if streams.is_closed else status
+
+
+def _main(words: list[str]) -> int:
     if '--ros-args' in words:
         from cnoid_control.ros.node.control_node import main as node_main
 
         return node_main(words)
-    with quick_start():
-        args = make_parser(words).parse_args(words)
     try:
-        with missing_modules_named():
-            status = args.run(args)
-        sys.stdout.flush()
+        with quick_start():
+            args = make_parser(words).parse_args(words)
+    except _UsageError as error:
+        if '--json' in words:
+            print_object(failure(error.message))
+        raise
+    try:
+        # A file instead of a flag (`bench`) leaves the standard output as it is.
+        alone = one_object() if getattr(args, 'json', None) in (True, '-') else nullcontext()
+        with alone, missing_modules_named():
+            status: int = args.run(args)
         return status
     except CnoidControlError as error:
         print(f'cnoid_control: {error}', file=sys.stderr)
+        if calls := getattr(error, 'traceback', ''):
+            print(calls, file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read the output has gone; nothing is to be said to nobody.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Who was to read the object of --json has gone.
         return PIPE_CLOSED
     except KeyboardInterrupt:
         print('cnoid_control: interrupted', file=sys.stderr)

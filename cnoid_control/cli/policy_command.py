@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.run_command import add_config_arguments, config_from_arguments, seconds
 from cnoid_control.exceptions import CnoidControlError
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             )
             facts['difference'] = None if difference is None else asdict(difference)
     if args.json:
-        print(json.dumps(facts))
+        print_object(facts)
     else:
         from rich.console import Console
 
@@ -168,15 +168,19 @@ def _print(facts: dict[str, Any], console: Console) -> None:
     for kind, texts in sizes.items():
         console.print(f'{kind}: {", ".join(texts.values())}', highlight=False)
     command = ', '.join(f'{value:g}' for value in facts['command'])
-    console.print(f'every {facts["period"]:g} s; velocity command {command}\n', highlight=False)
+    base = f'; the base is {facts["imu"]} (imu)' if facts['imu'] else ''
+    console.print(
+        f'every {facts["period"]:g} s; velocity command {command}{base}\n', highlight=False
+    )
     table = Table('index', 'term', 'source', 'size', 'scale', 'clip', 'values now', box=None)
     for row in facts['observation']:
         history = f' x {row["history"]}' if row['history'] > 1 else ''
+        delay = f', {row["delay"]} ticks old' if row['delay'] else ''
         table.add_row(
             f'{row["first"]}:{row["last"] + 1}',
             row['term'],
             row['source'],
-            f'{row["size"]}{history}',
+            f'{row["size"]}{history}{delay}',
             _short(row['scale']),
             '' if row['clip'] is None else ' to '.join(f'{bound:g}' for bound in row['clip']),
             ' '.join(f'{value:.4g}' for value in row['values']),

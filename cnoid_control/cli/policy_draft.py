@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from cnoid_control.controllers.policy.metadata import Metadata
 
 
+# The simulator, as it is written; its options follow it.
+MUJOCO = '      type: mujoco\n'
+
+
 @dataclass
 class Draft:
     """The `policy` section that is being written, and what its reader is told.
@@ -101,7 +105,7 @@ def draft_text(
     text += f'    rate: {yaml_number(rate)}\n    controller: policy\n    policy:\n'
     for key, value in _ordered(draft.values).items():
         text += yaml_entry(key, value, 3, draft.comments)
-    text += '    hardware:\n      type: mujoco\n'
+    text += f'    hardware:\n{MUJOCO}'
     if not body.is_fixed_root:
         text += '      ros2_control:\n        # Of the simulated base; it is not read elsewhere.\n'
         text += '        odometry: cnoid_control_mujoco/root\n'
@@ -131,6 +135,7 @@ ORDER = (
     'inputs',
     'steps',
     'action',
+    'gait',
     'posture',
     'period',
     'kp',

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
+
+from cnoid_control.cli.json_output import print_object
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,18 +26,16 @@ def run(args: argparse.Namespace) -> int:
     result = replay(args.log, recorded_controllers=args.recorded)
     difference = result.first_difference
     if args.json:
-        print(
-            json.dumps(
-                {
-                    'identical': result.identical,
-                    'ticks': result.ticks,
-                    'recorded_ticks': result.recorded_ticks,
-                    'differing_ticks': result.differing_ticks,
-                    'first_difference': str(difference) if difference else None,
-                    'reason': result.outcome.reason,
-                    'notes': result.notes,
-                }
-            )
+        print_object(
+            {
+                'identical': result.identical,
+                'ticks': result.ticks,
+                'recorded_ticks': result.recorded_ticks,
+                'differing_ticks': result.differing_ticks,
+                'first_difference': str(difference) if difference else None,
+                'reason': result.outcome.reason,
+                'notes': result.notes,
+            }
         )
         return 0 if result.identical else 1
     for note in result.notes:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import re
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
-from cnoid_control.cli.missing_library import missing_modules_named
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.quick_start import quick_start
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.registry import hardware_kind, hardware_names, observable_devices
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
     from cnoid_control.runtime.loop import ControlLoop
     from cnoid_control.runtime.recorder import Recorder
     from cnoid_control.simulation import Simulation
-    from cnoid_control.viewer.run_view import ViewParameters
+    from cnoid_control.viewer.run_view import RunView, ViewParameters
 
+# Time that a run waits for its page to be served [s].
+PAGE_TIMEOUT = 20.0
 # Time limit of control() in a simulation that is moved by hand, where none is given [s].
 PATIENCE = 2.0
 
@@ -154,13 +155,13 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def seconds(text: str) -> float:
-    """A time of at least 0 [s]."""
+    """A finite time of at least 0 [s]."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not value >= 0.0:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a time of 0 s or more')
+    if not 0.0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a finite time of 0 s or more')
     return value
 
 
@@ -218,32 +219,14 @@ def _from_here(controller: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the controller and print the summary; returns 1 where the run failed.
-
-    With `--json` there is one object on the standard output, whatever happens; what controllers
-    print goes to the standard error.
-    """
-    if not args.json:
-        return _run(args, sys.stdout)
-    out = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):
-        try:
-            with missing_modules_named():
-                return _run(args, out)
-        except CnoidControlError as error:
-            print(json.dumps({'exit': 'failed', 'reason': str(error)}), file=out, flush=True)
-            raise
-
-
-def _run(args: argparse.Namespace, out: TextIO) -> int:
-    """Run one robot or several; the summary goes to a stream."""
+    """Run one robot or several and print the summary; returns 1 where the run failed."""
     # The parts of a run are imported here so that the other commands start quickly.
     from cnoid_control.cli.output_file import check_output
     from cnoid_control.cli.progress import StopOnInterrupt
     from cnoid_control.runtime.world_config import is_world
 
     if is_world(args.config):
-        return _run_world(args, out)
+        return _run_world(args)
     config = config_from_arguments(args)
     if args.plot:
         from cnoid_control.viewer.plot_page import plot_suffixes
@@ -286,16 +269,22 @@ def _run(args: argparse.Namespace, out: TextIO) -> int:
     unbounded = by_hand and args.duration is None
     duration = math.inf if unbounded else _duration(args.duration, config)
     with (
-        _view(view, simulation, args),
+        _view(view, simulation, args) as page,
         _teleop(args.teleop, loop),
         StopOnInterrupt(loop.request_stop),
         _progress(simulation, duration),
     ):
+        if page is not None:
+            # A short run would be over before anybody could open it.
+            page.wait(PAGE_TIMEOUT)
         summary = simulation.complete(duration, args.real_time)
     if recorder is not None and args.log:
         summary |= recorder.report()
     if args.json:
-        print(json.dumps(summary), file=out, flush=True)
+        print_object(summary)
+    elif summary['exit'] == 'failed' and not summary['ticks']:
+        # Nothing has moved: there is nothing to tell but why.
+        _tell(f'error: {summary["reason"]}')
     else:
         from rich.console import Console
 
@@ -360,7 +349,7 @@ def _teleop(text: str | None, loop: ControlLoop) -> contextlib.AbstractContextMa
 
 def _view(
     parameters: ViewParameters | None, simulation: Simulation, args: argparse.Namespace
-) -> contextlib.AbstractContextManager[object]:
+) -> contextlib.AbstractContextManager[RunView | None]:
     """The browser view of the run; nothing where it is not asked for."""
     if parameters is None:
         return contextlib.nullcontext()
@@ -383,7 +372,7 @@ def _tell_base(config: RunConfig, loop: ControlLoop) -> None:
         )
 
 
-def _run_world(args: argparse.Namespace, out: TextIO) -> int:
+def _run_world(args: argparse.Namespace) -> int:
     """Run several robots in one world and print their summaries."""
     from rich.console import Console
 
@@ -405,7 +394,7 @@ def _run_world(args: argparse.Namespace, out: TextIO) -> int:
     with simulation, StopOnInterrupt(simulation.request_stop):
         summary = simulation.run(duration, args.real_time)
     if args.json:
-        print(json.dumps(summary), file=out, flush=True)
+        print_object(summary)
     else:
         for name, part in summary['robots'].items():
             print_summary({'robot': name, **part}, Console())

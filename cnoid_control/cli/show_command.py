@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.model_arguments import add_model_arguments, check_rate, model_arguments
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.parameters import FileName
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     facts = describe(body, 1.0 / args.rate)
     facts['warnings'] = [*known, *(text for text in dict.fromkeys(warnings) if text not in known)]
     if args.json:
-        print(json.dumps(facts, allow_nan=False))
+        print_object(json.dumps(facts, allow_nan=False))
         return 0
     from rich.console import Console
 

@@ -58,4 +58,4 @@ def _text(value: Any) -> str:
         return ', '.join(_text(item) for item in value)
     if isinstance(value, dict):
         return ', '.join(f'{key}: {_text(item)}' for key, item in value.items()) or 'none'
-    return str(value)
+    return str(value) or 'none'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cnoid_control.cli.command import INTERRUPTED
 from cnoid_control.cli.evaluate_command import randomize_section
 from cnoid_control.cli.executor_arguments import add_executor_arguments, count, number
+from cnoid_control.cli.json_output import print_object
 from cnoid_control.cli.run_command import (
     add_config_arguments,
     add_config_name,
@@ -188,9 +188,7 @@ def run(args: argparse.Namespace) -> int:
         tuning.plot().savefig(args.plot, dpi=110)
         files.append(args.plot)
     if args.json:
-        print(
-            json.dumps({**tuning.summary(), 'storage': str(storage), 'files': files}), flush=True
-        )
+        print_object({**tuning.summary(), 'storage': str(storage), 'files': files})
     else:
         print_tuning(tuning, files, storage, Console())
     if tuning.interrupted:

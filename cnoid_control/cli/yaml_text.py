@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from cnoid_control.strict_yaml import of_one_type, wants_quotes
+
 WIDTH = 99
 # A map of more numbers than this is written in one piece.
 SHORT = 4
@@ -24,6 +26,8 @@ def yaml_scalar(value: Any) -> str:
 
     if isinstance(value, float):
         return yaml_number(value)
+    if isinstance(value, str) and wants_quotes(value):
+        return "'" + value.replace("'", "''") + "'"
     return yaml.safe_dump(value, width=10_000, allow_unicode=True).partition('\n')[0]
 
 
@@ -61,7 +65,7 @@ def yaml_entry(
         inner = [yaml_entry(str(k), v, depth + 1, comments, full_key) for k, v in value.items()]
         return f'{text}{start}\n{"".join(inner)}'
     if isinstance(value, list):
-        items = ', '.join(yaml_scalar(item) for item in value)
+        items = ', '.join(yaml_scalar(item) for item in of_one_type(value))
         return text + _wrapped(f'{start} [{items}]', indent)
     return f'{text}{start} {yaml_scalar(value)}\n'
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cnoid_control.parameters import TO_FILL_IN
 from cnoid_control.runtime.config import RunConfig
+from cnoid_control.strict_yaml import ros_yaml
 
 
 def config_text(config: RunConfig, title: str) -> str:
@@ -21,8 +20,7 @@ def config_text(config: RunConfig, title: str) -> str:
     """
     values = _located(config.values, config.folder)
     content = {'/**': {'ros__parameters': values}}
-    body = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, default_flow_style=None)
-    return f'# {title}\n{body}'
+    return f'# {title}\n{ros_yaml(content)}'
 
 
 def _located(value: Any, folder: Path) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 from threadpoolctl import threadpool_limits
 
 from cnoid_control.exceptions import CnoidControlError, describe
+from cnoid_control.standard_streams import GuardedStreams
 
 # What does one task; a worker makes it once, and a model is compiled once with it.
 Do = Callable[[Any], Any]
@@ -163,6 +164,11 @@ def _serve(pipe: Connection, pickled: bytes, folder: str, environment: dict[str,
     os.environ.update(environment)
     os.chdir(folder)
     threadpool_limits(limits=1)
+    with GuardedStreams():
+        _answer(pipe, pickled)
+
+
+def _answer(pipe: Connection, pickled: bytes) -> None:
     try:
         do, failure = do_task(lambda data: ForkingPickler.loads(data)(), pickled)
         pipe.send(failure)

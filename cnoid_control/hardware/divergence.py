@@ -38,7 +38,9 @@ class Diverged(HardwareError):
                 self._remedy = (
                     f'for its inertia and a period of {time_step:g} s, gains up to kp '
                     f'{gains.kp_limit[slot]:.3g} and kd {gains.kd_limit[slot]:.3g} are stable: '
-                    f'lower those of {self.joint!r} (with pd: kp_of, kd_of), or raise `rate`'
+                    f'lower those of {self.joint!r} (with pd: kp_of, kd_of), or raise `rate`; '
+                    'gains that the joint has itself are stable with smaller steps of physics '
+                    '(hardware.mujoco.time_step)'
                 )
             else:
                 self._remedy = 'nothing drives it; give it inertia or damping in the model'

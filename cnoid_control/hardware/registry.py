@@ -8,13 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from cnoid_control.body import Body, Device
-from cnoid_control.entry_points import EntryPoint, entry_points
+from cnoid_control.entry_points import HARDWARE, EntryPoint, entry_points_by_name
 from cnoid_control.exceptions import choices, describe
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.hardware import Hardware
 from cnoid_control.messages.devices import require_devices_of
 
-GROUP = 'cnoid_control.hardware'
 DEFAULT = 'mujoco'
 
 
@@ -44,8 +43,7 @@ class HardwareKind:
 
 @lru_cache(maxsize=1)
 def _entry_points() -> dict[str, EntryPoint]:
-    found = {point.name: point for point in entry_points(group=GROUP)}
-    return dict(sorted(found.items()))
+    return entry_points_by_name(HARDWARE)
 
 
 def hardware_names() -> list[str]:

@@ -59,8 +59,7 @@ class RunLog:
         self.path = Path(path)
         self.file = LogFile(path)
         metadata = self.file.metadata.get('cnoid_control', {})
-        if 'joints' in metadata:
-            self.file.demand_ticks()
+        self.file.demand_ticks()
         if 'joints' not in metadata or 'joint_states' not in self.file.topics:
             what = 'has no tick' if 'joints' in metadata else 'is not the log of a run'
             raise LogError(f'{path}: {what} of cnoid_control')

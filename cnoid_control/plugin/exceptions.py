@@ -12,7 +12,16 @@ class ControllerError(CnoidControlError):
 
 
 class ControllerLoadError(ControllerError):
-    """A controller class, or another class that a configuration names, cannot be loaded."""
+    """A controller class, or another class that a configuration names, cannot be loaded.
+
+    Attributes:
+        traceback: the calls that led to what its file raised, from that file on, line by line.
+    """
+
+    def __init__(self, message: str, traceback: str = '') -> None:
+        """Say what is wrong, and where it was raised."""
+        self.traceback = traceback
+        super().__init__(message)
 
 
 def unknown_plugin(kind: str, name: str, known: Iterable[str]) -> ControllerLoadError:

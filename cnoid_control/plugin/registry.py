@@ -7,7 +7,6 @@ import importlib.util
 import inspect
 import re
 import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,9 +16,11 @@ from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
-from cnoid_control.entry_points import EntryPoint, changed, entry_points
-from cnoid_control.exceptions import choices
+from cnoid_control.entry_points import CONTROLLERS as CONTROLLER_GROUP
+from cnoid_control.entry_points import EntryPoint, changed, entry_points_by_name
+from cnoid_control.exceptions import choices, describe
 from cnoid_control.plugin.exceptions import ControllerLoadError, unknown_plugin
+from cnoid_control.plugin.own_frames import calls_text, own_frames, place_text
 from cnoid_control.plugin.simple_controller import SimpleController
 
 
@@ -62,7 +63,7 @@ class PluginKind:
         return found
 
 
-CONTROLLERS = PluginKind('controller', SimpleController, 'cnoid_control.controllers')
+CONTROLLERS = PluginKind('controller', SimpleController, CONTROLLER_GROUP)
 
 
 def controller_entry_points() -> Mapping[str, EntryPoint]:
@@ -72,8 +73,7 @@ def controller_entry_points() -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=8)
 def _entry_points_in(group: str, folders: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
-    found = {point.name: point for point in entry_points(group=group)}
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(entry_points_by_name(group))
 
 
 def controller_names() -> list[str]:
@@ -86,7 +86,7 @@ def instance_name(controller: str) -> str:
     if ':' not in controller:
         return controller
     class_name = controller.rsplit(':', 1)[1]
-    parts = re.findall(r'[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+', class_name)
+    parts = re.findall(r'(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)(?:\d+[a-z]*)*|\d+', class_name)
     return '_'.join(parts).lower() or class_name.lower()
 
 
@@ -154,7 +154,7 @@ def find_object(name: str, base: Path | None = None, kind: PluginKind = CONTROLL
         try:
             return point.load()
         except (Exception, SystemExit) as error:
-            raise _import_failed(kind.word, name, traceback.format_exc()) from error
+            raise _import_failed(kind.word, name, error) from error
     source, object_name = shipped.rsplit(':', 1)
     if source.endswith('.py'):
         module = _load_file(kind.word, name, (base or Path()) / source)
@@ -171,7 +171,7 @@ def _import_module(word: str, name: str, module: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        raise _import_failed(word, name, traceback.format_exc()) from error
+        raise _import_failed(word, name, error) from error
 
 
 class _UncachedLoader(SourceFileLoader):
@@ -191,7 +191,7 @@ def _load_file(word: str, name: str, path: Path) -> ModuleType:
     loader = _UncachedLoader(module_name, str(path))
     spec = importlib.util.spec_from_file_location(module_name, path, loader=loader)
     if not path.is_file() or spec is None or spec.loader is None:
-        raise _import_failed(word, name, f'there is no file {path}')
+        raise ControllerLoadError(f'{word} {name!r} cannot be imported: there is no file {path}')
     module = importlib.util.module_from_spec(spec)
     # Dataclasses look their module up while the class statement runs, and when options are read.
     before = sys.modules.get(module_name)
@@ -203,7 +203,7 @@ def _load_file(word: str, name: str, path: Path) -> ModuleType:
         del sys.modules[module_name]
         if before is not None:
             sys.modules[module_name] = before
-        raise _import_failed(word, name, traceback.format_exc()) from error
+        raise _import_failed(word, name, error) from error
     return module
 
 
@@ -262,6 +262,10 @@ def _functions_in(module: ModuleType) -> list[str]:
     )
 
 
-def _import_failed(word: str, name: str, reason: str) -> ControllerLoadError:
+def _import_failed(word: str, name: str, error: BaseException) -> ControllerLoadError:
     """The error about a module that fails to import."""
-    return ControllerLoadError(f'{word} {name!r} cannot be imported:\n{reason.rstrip()}')
+    frames = own_frames(error)
+    return ControllerLoadError(
+        f'{word} {name!r} cannot be imported: {describe(error)}{place_text(frames)}',
+        calls_text(error, frames),
+    )

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import rclpy
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 
 from cnoid_control.body.channels import BY_INTERFACE
 from cnoid_control.exceptions import CnoidControlError
@@ -41,6 +40,7 @@ from cnoid_control.ros.robot.device_readers import STATE_QOS
 from cnoid_control.ros.robot.parameters import Ros2ControlParameters, command_options
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
+from cnoid_control.ros.start import init_ros
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import DEFAULT_RATE, PRIORITY, HeartbeatParameters
 from cnoid_control.runtime.realtime import SWITCH_INTERVAL, request_realtime
@@ -472,7 +472,11 @@ def main(args: Sequence[str] | None = None) -> int:
     # Before the middleware's threads are there, which hear the commands: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
     stop = catch_stop_signals()
-    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        init_ros(words)
+    except CnoidControlError as error:
+        print(f'cnoid_control_heartbeat: {error}', file=sys.stderr)
+        return 1
     node = Node('cnoid_control_heartbeat', automatically_declare_parameters_from_overrides=True)
     values: dict[str, Any] = nested_values(node)
     try:

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from cnoid_control.body import Body, StateFlag
+from cnoid_control.body import Body, Light, StateFlag
 from cnoid_control.exceptions import CnoidControlError
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.plugin import ControllerIO, SimpleController
@@ -127,13 +127,15 @@ class ControllerHost:
             self.warn(text)
         self.idle_reason = '; '.join(idle) if len(idle) == len(self.controllers) else ''
         request = self.request()
-        if not (request.outputs or request.device_outputs):
+        # A robot without joints may be there to be pushed, or to be looked at.
+        if self.body.num_joints and not (request.outputs or request.device_outputs):
             names = ', '.join(repr(managed.name) for managed in self.controllers)
             self.idle_reason = (
                 f'nothing commands the robot: {names} enabled no output (io.enable_io or '
                 'io.enable_output in initialize())'
             )
-            if not standby:
+            # A lamp is commanded without having been enabled.
+            if not standby and not self.body.devices_of(Light):
                 self.warn(self.idle_reason)
         return request
 
@@ -324,10 +326,13 @@ class ControllerHost:
             self._stop()
 
     def _stop(self) -> None:
+        # Asked for later, when what tells of devices is gone.
+        self.idle_reason = self.find_idle_reason()
         for managed in self.controllers:
             if managed.started:
                 managed.started = False
                 self._report(managed.stop())
+                self._warn_of_slips(managed)
             managed.disconnect()
         self._inputs, self._outputs, self._controls, self._ios = [], [], [], []
         self._announcements = []
@@ -376,6 +381,29 @@ class ControllerHost:
         """Say, and remember, what is probably not meant."""
         self.warnings.append(text)
         print(f'warning: {text}', file=self.os)
+
+    def _warn_of_slips(self, managed: ManagedController) -> None:
+        """Name attributes that a controller has given its body, which look like one that it has.
+
+        When it has ended: nothing that it writes in a tick is slower for that.
+        """
+        for member in managed.with_children():
+            if member.io is None:
+                continue
+            body = member.io.body
+            pairs: list[tuple[str, Any, Any]] = [('body', body, self.body)]
+            words = [f'link {link.name!r}' for link in body.links]
+            pairs += zip(words, body.links, self.body.links, strict=False)
+            for word, own, robots in pairs:
+                public = [name for name in dir(robots) if not name.startswith('_')]
+                # What `strict` puts in the place of a method has the method's name.
+                for name in sorted(vars(own).keys() - vars(robots).keys() - set(public)):
+                    near = difflib.get_close_matches(name, public, 1)
+                    if near and not name.startswith('_'):
+                        self.warn(
+                            f'controller {member.name!r} has set {name!r} of {word}, which '
+                            f'nothing reads; is {near[0]!r} meant?'
+                        )
 
     def _demand_controllers(self) -> None:
         if not self.controllers:

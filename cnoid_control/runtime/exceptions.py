@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import traceback
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from cnoid_control.exceptions import CnoidControlError, describe, safe_str
+from cnoid_control.parameters import ParameterError
+from cnoid_control.plugin.own_frames import calls_text, own_frames, place_text
 
 
 class ControllerFailed(CnoidControlError):
@@ -34,30 +32,6 @@ def controller_refused(controller: str, phase: str) -> ControllerFailed:
     return ControllerFailed(controller, phase, None, 'returned False')
 
 
-# Rooms of the package whose calls are around every controller's.
-FRAMEWORK = ('plugin', 'ros', 'runtime')
-
-
-def controller_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Where an exception comes from: the calls from the controller's own file on."""
-    package = Path(__file__).parents[1]
-    rooms = tuple(str(package / room) + os.sep for room in FRAMEWORK)
-    frames = list(traceback.extract_tb(error.__traceback__))
-    own = itertools.dropwhile(lambda frame: frame.filename.startswith(rooms), frames)
-    return list(own)
-
-
-def _place(frames: list[traceback.FrameSummary]) -> str:
-    """File, line and function of the innermost call and of the controller's own."""
-    if not frames:
-        return ''
-    first, last = frames[0], frames[-1]
-    place = f' ({Path(last.filename).name}:{last.lineno} in {last.name}'
-    if last is not first:
-        place += f', called from {Path(first.filename).name}:{first.lineno} in {first.name}'
-    return place + ')'
-
-
 class ControllerRaised(ControllerFailed):
     """A controller raised an exception.
 
@@ -70,9 +44,13 @@ class ControllerRaised(ControllerFailed):
         self, controller: str, phase: str, tick: int | None, error: BaseException
     ) -> None:
         """Name the controller, the phase, the tick and the exception."""
-        frames = [] if isinstance(error, CnoidControlError) else controller_frames(error)
-        self.traceback = ''.join(traceback.format_list(frames)).rstrip()
-        super().__init__(controller, phase, tick, f'raised {describe(error)}{_place(frames)}')
+        frames = [] if isinstance(error, CnoidControlError) else own_frames(error)
+        self.traceback = calls_text(error, frames)
+        said = describe(error)
+        if isinstance(error, ParameterError) and not error.key.startswith(f'{controller}.'):
+            # The controller does not know under which name its options stand.
+            said = f'{type(error).__name__}: {controller}.{error}'
+        super().__init__(controller, phase, tick, f'raised {said}{place_text(frames)}')
 
 
 def result_not_bool(
@@ -86,10 +64,16 @@ def result_not_bool(
 
 
 class NoControllerLeft(CnoidControlError):
-    """Every controller was dropped before the first tick."""
+    """Every controller was dropped before the first tick.
 
-    def __init__(self, errors: Iterable[CnoidControlError]) -> None:
+    Attributes:
+        traceback: the calls that led to what was raised, if anything was.
+    """
+
+    def __init__(self, errors: Sequence[CnoidControlError]) -> None:
         """Say why each one was dropped."""
+        calls = (getattr(error, 'traceback', '') for error in errors)
+        self.traceback = '\n'.join(filter(None, calls))
         reasons = '; '.join(str(error) for error in errors)
         super().__init__(f'no controller is left to run: {reasons or "none was given"}')
 

@@ -6,7 +6,6 @@ import contextlib
 import math
 import threading
 import time
-from _thread import allocate_lock
 from collections.abc import Callable
 from concurrent.futures import CancelledError, wait
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from cnoid_control.runtime.safety.fallback import Fallback
 from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor, begin_call
 from cnoid_control.runtime.safety.limits import CommandLimiter
 from cnoid_control.runtime.safety.safe_state import SafeState
-from cnoid_control.runtime.safety.watchdog import ESTOP, STOP, Trip, Watchdog
+from cnoid_control.runtime.safety.watchdog import ESTOP, REQUESTS, STOP, Trip, Watchdog
 from cnoid_control.runtime.trace import TickTrace
 
 if TYPE_CHECKING:
@@ -355,13 +354,13 @@ class ControlLoop:
             self.trace.record(hardware.time)
         if recorder is not None:
             recorder.note_outputs()
-        if has_commands:
+        if has_commands and self.limiter.scale != 1.0:
             self.limiter.scale_commands(hardware.time_step)
         if safe_state.is_active:
             self._apply_safe_state()
         # States that come faster than agreed must not make the robot faster than it may be.
-        dt = hardware.dt
-        if not self.limiter.apply(dt if dt < hardware.time_step else hardware.time_step):
+        dt, time_step = hardware.dt, hardware.time_step
+        if not self.limiter.apply(dt if dt < time_step else time_step):
             self._replace_commands()
         if recorder is not None:
             recorder.note_sent()
@@ -374,8 +373,10 @@ class ControlLoop:
     def _react(self, trip: Trip) -> None:
         """Engage the safe state where the watchdog has found something, or somebody wants it."""
         if trip.action in ('safe', 'estop'):
-            if self.succession is not None:
+            if self.succession is not None and trip.watch in REQUESTS:
                 self.succession.cancel()
+            elif self.succession is not None:
+                self.succession.overrule(trip.message)
             no_subscriber = self.watchdog.finds(*NO_SUBSCRIBER)
             self.safe_state.enter(trip.message, trip.action == 'estop', no_subscriber)
 
@@ -445,16 +446,18 @@ class ControlLoop:
         """
         host.copy_inputs(now)
         # As begin_call() and call.close() do, at a fraction of the cost.
-        lock = allocate_lock()
-        self.monitor.call = call = (lock, host, 'control', True, monotonic())
+        token = [None]
+        self.monitor.call = call = (token, host, 'control', True, monotonic())
         try:
             go_on = host.compute(self.tick)
         except ControllerFailed:
-            if not lock.acquire(False):
+            if not Call(call).close():
                 raise Abandoned(Call(call)) from None
             raise
-        if not lock.acquire(False):
-            raise Abandoned(Call(call))
+        try:
+            token.pop()
+        except IndexError:
+            raise Abandoned(Call(call)) from None
         host.copy_outputs()
         return go_on
 

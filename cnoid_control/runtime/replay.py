@@ -208,6 +208,7 @@ def recorded_config(log: LogFile) -> RunConfig:
     """
     metadata = log.metadata.get('cnoid_control', {})
     if not metadata.get('config'):
+        log.demand_ticks()
         raise LogError(f'{log.path}: carries no configuration; it is not the log of a run')
     return config_from_text(metadata['config'])
 

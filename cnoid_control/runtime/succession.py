@@ -121,6 +121,13 @@ class Succession:
         if ready is not None:
             ready[0].end_beside()
 
+    def overrule(self, reason: str) -> None:
+        """Give a successor up, also one that was not asked for yet, because of a finding."""
+        self.cancel()
+        name = self._config().successor
+        if name:
+            self._say(f'{name} does not take over, the robot is held: {reason}')
+
     def advance(self) -> None:
         """Hand over to a successor that is ready, between two ticks."""
         if self._ready is None:

@@ -43,27 +43,30 @@ class TickTrace:
         parts = {'root_q': body.root_q, 'q': body.q, 'q_target': body.q_target}
         if detailed:
             parts |= {name: getattr(body, name).reshape(-1) for name in PLOT_COLUMNS}
-        self._values = ValueRows(body, list(parts.values()))
-        sensors = {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
-        parts |= sensors if detailed else {}
+            parts |= {sensor.name: sensor.F for sensor in body.devices_of(ForceSensor)}
         self.columns: dict[str, slice] = {'time': slice(0, 1)}
         self.width = 1
         for name, part in parts.items():
             self.columns[name] = slice(self.width, self.width + part.size)
             self.width += part.size
-        self._note = self._values.note
-        self._measured = [one.tobytes for one in sensors.values()] if detailed else []
+        # Pose of the root and displacements lie side by side: they are noted in one piece.
+        self._note_posture = ValueRows(body, [parts.pop('root_q'), parts.pop('q')]).note
+        self._note_target = parts.pop('q_target').tobytes
+        self._more_notes = [part.tobytes for part in parts.values()]
         self._size = block_size
         self.listeners: list[Listener] = []
         # As bytes, which are the cheapest copy of an array.
         self._rows: list[bytes] = []
+        self._keep = self._rows.append
         self._times: list[float] = []
 
     def record(self, time: float) -> None:
         """Note the row of this tick."""
-        self._rows.append(self._note())
-        for measured in self._measured:
-            self._rows.append(measured())
+        keep = self._keep
+        keep(self._note_posture())
+        keep(self._note_target())
+        for note in self._more_notes:
+            keep(note())
         times = self._times
         times.append(time)
         if len(times) == self._size:
@@ -74,7 +77,7 @@ class TickTrace:
         if not self._times:
             return
         times = np.array(self._times)[:, None]
-        values = self._values.decode(self._rows, len(times))
+        values = np.frombuffer(b''.join(self._rows)).reshape(len(times), -1)
         block = np.concatenate([times, values], axis=1)
         self._times.clear()
         self._rows.clear()

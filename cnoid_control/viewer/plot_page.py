@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -341,22 +342,20 @@ class PlotPage:
     def _series_panel(self, kind: str, unit: str) -> Callable[[Any], None]:
         def draw(axes: Any) -> None:
             names = dict.fromkeys(name for run in self._runs for name in getattr(run, kind))
-            curves = []
-            for number, name in enumerate(list(names)[:MAX_FIELDS]):
-                for run in self._runs:
-                    if name not in getattr(run, kind):
-                        continue
-                    times, values = getattr(run, kind)[name]
-                    for column in range(values.shape[1]):
-                        label = name if run is self._runs[0] and column == 0 else ''
-                        color = PALETTE[number % len(PALETTE)]
-                        alpha = 1.0 - 0.6 * column / max(1, values.shape[1])
-                        curves.append(
-                            Curve(
-                                times, values[:, column], color, self._style(run), label,
-                                alpha=alpha,
+            curves, colors = [], itertools.cycle(PALETTE)
+            for name in list(names)[:MAX_FIELDS]:
+                there = [run for run in self._runs if name in getattr(run, kind)]
+                size = max(getattr(run, kind)[name][1].shape[1] for run in there)
+                for column, color in zip(range(size), colors, strict=False):
+                    label = f'{name}[{column}]' if size > 1 else name
+                    for run in there:
+                        times, values = getattr(run, kind)[name]
+                        if column < values.shape[1]:
+                            curves.append(
+                                Curve(times, values[:, column], color, self._style(run), label)
                             )
-                        )  # fmt: skip
+                            # Each element has one line in the legend.
+                            label = ''
             self._draw_curves(axes, curves, f'[{unit}]' if unit else '')
 
         return draw

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -78,6 +79,7 @@ class RunView:
         self._actions.changed = self._changed
         self._worker = ThreadPoolExecutor(1, 'view')
         self._is_leaving = False
+        self._is_told = threading.Event()
 
     def __enter__(self) -> RunView:
         ours, theirs = socket.socketpair()
@@ -91,6 +93,7 @@ class RunView:
             start_new_session=True,
         )
         theirs.close()
+        self._is_told.clear()
         self._link = Link(ours, self._serve, self._page_ended)
         self._link.start()
         return self
@@ -109,7 +112,12 @@ class RunView:
             self._loop.recorder = self._recorder
         self._ring.close()
 
+    def wait(self, timeout: float) -> None:
+        """Wait until the page is there, or cannot be, for at most some time [s]."""
+        self._is_told.wait(timeout)
+
     def _page_ended(self) -> None:
+        self._is_told.set()
         if not self._is_leaving:
             self._tell('view: the page has ended; the run goes on')
 
@@ -132,9 +140,11 @@ class RunView:
             }
         if kind == 'ready':
             self._tell(f'view: {message["url"]}')
+            self._is_told.set()
             return None
         if kind == 'failed':
             self._tell(f'view: {message["reason"]}')
+            self._is_told.set()
             return None
         if kind == 'describe':
             return self._worker.submit(lambda: self._actions.describe().to_json())

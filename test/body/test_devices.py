@@ -166,8 +166,12 @@ def test_find_device() -> None:
     """A device is found by type and name; another type of that name is not it."""
     body = sr1()
     assert body.find_device(Imu, 'WaistIMU') is body.device(2)
-    assert body.find_device(ForceSensor, 'WaistIMU') is None
-    assert body.find_device(Imu, 'Nose') is None
+    with pytest.raises(ModelError, match=r"no ForceSensor 'WaistIMU'; choose from: .*AnkleForce"):
+        body.find_device(ForceSensor, 'WaistIMU')
+    with pytest.raises(ModelError, match=r"no Imu 'Nose'; choose from: WaistIMU"):
+        body.find_device(Imu, 'Nose')
+    with pytest.raises(ModelError, match=r"'Camera' is no type of device; give the class"):
+        body.find_device('Camera', 'LeftCamera')
     assert body.device('WaistIMU') is body.device(2)
     with pytest.raises(ModelError, match=r"no device 'Nose'; choose from: .*WaistIMU"):
         body.device('Nose')

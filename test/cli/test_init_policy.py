@@ -254,7 +254,60 @@ def test_an_integrator_that_does_not_damp_is_told(capsys, integrator: str) -> No
     assert section()['actuators'] == 'hardware'
     is_told = "the model's integrator is Euler" in Path('arm/arm.yaml').read_text()
     assert is_told == (integrator == 'Euler')
-    assert ('diverged' in capsys.readouterr().out) == (integrator == 'Euler')
+    said = capsys.readouterr().out
+    assert ('diverged' in said) == (integrator == 'Euler')
+    # What is said to run is what runs.
+    assert ('\nthen run it:' in said) == (integrator == 'Euler')
+    assert 'time_step' not in Path('arm/arm.yaml').read_text()
+
+
+def test_steps_of_physics_are_made_small_enough(capsys) -> None:
+    """Gains of training may be stable with smaller ones than the model's."""
+    Path('leg.xml').write_text(
+        '<mujoco><worldbody><body><joint name="hip"/><geom size="0.1"/><body pos="0 0 0.3">'
+        '<joint name="knee"/><geom size="0.05"/></body></body></worldbody></mujoco>'
+    )
+    linear(Path('policy.onnx'), np.zeros((2, 2)), np.ones(2))
+    given = {
+        'joints': 'model',
+        'observations': '[joint_position]',
+        'action.scale': 1.0,
+        'posture': '[0.0, 0.0]',
+        'period': 0.02,
+        'kp': 10.0,
+        'kd': 1.0,
+    }
+    words = [word for key, value in given.items() for word in ('--option', f'{key}={value}')]
+    assert main(['init', 'policy.onnx', '--robot', 'leg.xml', '-o', 'arm', *words]) == 0
+    said = capsys.readouterr().out
+    whole = yaml.safe_load(Path('arm/arm.yaml').read_text())['/**']['ros__parameters']
+    step = whole['hardware']['mujoco']['time_step']
+    assert step < 0.002
+    assert f'with those of {step:g} s they are: hardware.mujoco.time_step' in said
+    assert 'not yet to be run' not in said
+    assert '\nrun it:' in said
+    assert main(['run', 'arm', '--duration', '1', '--json']) == 0
+
+
+def test_the_gait_is_asked_for() -> None:
+    """Where phases are observed, and no file says how long a cycle is."""
+    observations = 'observations=[joint_position, last_action, sin_phase, cos_phase]'
+    policy = network('policy.onnx', 2 * SIZE + 4, **MJLAB)
+    assert init(policy, '--option', observations) == 0
+    assert section()['gait']['steps'].startswith('??? inferences in one cycle of the gait')
+    steps = ('--option', observations, '--option', 'gait.steps=30.0', '-o', 'said')
+    assert main(['init', policy, '--robot', 'arm', *steps]) == 0
+    assert '??? inferences' not in Path('said/said.yaml').read_text()
+
+
+def test_outputs_that_may_be_observed_are_listed() -> None:
+    """With their sizes, beside the terms that every policy may have."""
+    tracking(Path('policy.onnx'), SIZE, SIZE, 3, np.array([[1.0, 0.0, 0.0, 0.0]]))
+    assert init('policy.onnx') == 0
+    asked = section()['observations']
+    assert asked.startswith('??? ')
+    assert f"'output:joint_pos' {SIZE}" in asked
+    assert 'output:actions' not in asked
 
 
 def test_joints_that_the_model_damps_are_told() -> None:
@@ -435,3 +488,20 @@ def test_humanoids_walk_with_what_was_written(capsys, policy: str, robot: str) -
     # 0.5 m/s for five seconds.
     assert 1.5 < summary['root_position'][0] < 3.0
     assert abs(summary['root_position'][1]) < 1.0
+
+
+def test_ros_reads_what_is_written(folder) -> None:
+    """Lists of one type, and quotes around what has a colon."""
+    Path('arm').mkdir()
+    Path('arm/mine.py').write_text('def tilt(situation):\n    return [0.0, 0.0, 0.0]\n')
+    observations = 'observations=[joint_position, last_action, mine.py:tilt]'
+    policy = network('policy.onnx', 2 * SIZE + 3, **MJLAB)
+    assert init(policy, '--option', observations, '--option', 'action.clip=[-1, 0.5]') == 0
+    text = Path('arm/arm.yaml').read_text()
+    assert "observations: [joint_position, last_action, 'mine.py:tilt']" in text
+    assert 'clip: [-1.0, 0.5]' in text
+    assert section()['observations'][-1] == 'mine.py:tilt'
+    start = pytest.importorskip('cnoid_control.ros.start', reason='rclpy is not installed')
+    rclpy = pytest.importorskip('rclpy')
+    start.init_ros(['it', '--ros-args', '--params-file', 'arm/arm.yaml'])
+    rclpy.try_shutdown()

@@ -47,6 +47,9 @@ def test_options_of_a_file_of_ones_own(capsys, tmp_path: Path, monkeypatch) -> N
     """Key, type, default, unit, range and meaning, nested ones by their full key."""
     monkeypatch.chdir(tmp_path)
     Path('mine.py').write_text(SOURCE)
+    Path('mine.py').write_text(SOURCE.replace('class Mine(', 'class MyOwn('))
+    assert listed(capsys, 'mine.py:MyOwn')['example'].splitlines()[1] == 'my_own:'
+    Path('mine.py').write_text(SOURCE)
     found = listed(capsys, 'mine.py:Mine')
     assert found['about'] == 'Does little.'
     rows = {row['key']: row for row in found['options']}
@@ -100,3 +103,19 @@ def test_version(capsys) -> None:
     assert said[0] == 'cnoid_control'
     manifest = share_folder() / 'package.xml'
     assert f'<version>{said[1]}</version>' in manifest.read_text()
+
+
+def test_configurations_that_list_names_are_listed(capsys) -> None:
+    """With what is in the whole comment at the top, and the options of their controller."""
+    assert main(['list', '--json']) == 0
+    configs = json.loads(capsys.readouterr().out)['configs']
+    assert configs['tank'].endswith('by a scripted joystick.')
+    assert [text for text in configs.values() if not text.endswith('.')] == []
+    found = listed(capsys, 'motion_queue')
+    assert found['name'] == 'motion_queue'
+    found = listed(capsys, 'arm_circle')
+    assert 'elbow stays inside a box. A configuration' in ' '.join(found['about'].split())
+    assert found['example'] == 'cnoid_control run arm_circle'
+    assert found['options'][0]['key'].startswith('tasks.')
+    assert main(['list', 'nothing']) == 1
+    assert 'arm_circle' in capsys.readouterr().err

@@ -301,3 +301,38 @@ def test_what_cannot_be_shown_is_refused(folder: Path, capsys, words, message) -
     captured = capsys.readouterr()
     assert message in captured.err
     assert not captured.out
+
+
+def test_a_history_of_the_other_kind_is_told(folder: Path, capsys) -> None:
+    """Period by period instead of term by term, in both orders; nothing else is guessed then."""
+    size = len(GRAVITY) + 3 * SIZE + len(EXTRA)
+    linear(folder / 'policy.onnx', np.zeros((SIZE, 2 * size)), np.full(SIZE, 0.5))
+    words = ('--set', 'policy.history=2', '--duration', '0.1')
+    _, facts = call(capsys, *words)
+    rows = [np.array(row['all_values']) for row in facts['observation']]
+    assert [row.shape for row in rows] == [(2, row['size']) for row in facts['observation']]
+    assert (rows[2][0] != rows[2][1]).any()
+    for order, step in (('oldest_first', 1), ('newest_first', -1)):
+        whole = np.concatenate([row[::step] for row in rows], axis=1).reshape(-1)
+        status, facts = call(capsys, *words, '--compare', save(folder, whole), '--row', '1')
+        assert status == 1
+        (hint,) = facts['difference']['hints']
+        assert hint.startswith('the values are those of another history: ')
+        assert hint.endswith(f'history_of: whole and history_order: {order}')
+        given = ('--set', 'policy.history_of=whole', '--set', f'policy.history_order={order}')
+        assert call(capsys, *words, *given, '--compare', 'obs.npz', '--row', '1')[0] == 0
+        term = np.concatenate([row[::step].reshape(-1) for row in rows])
+        status, facts = call(capsys, *words, *given, '--compare', save(folder, term), '--row', '1')
+        assert facts['difference']['hints'][0].endswith(
+            f'history_of: term and history_order: {order}'
+        )
+
+
+def test_a_delay_is_shown(folder: Path, capsys) -> None:
+    """In the table and in the data."""
+    delayed = ('--set', 'policy.terms.joint_velocity.delay=3')
+    _, facts = call(capsys, *delayed)
+    assert [row['delay'] for row in facts['observation']] == [0, 0, 3, 0, 0]
+    assert facts['imu'] == ''
+    assert main(['policy', 'arm_policy.yaml', *delayed]) == 0
+    assert ', 3 ticks old' in capsys.readouterr().out

@@ -187,7 +187,9 @@ def test_durations_must_be_times(capsys, duration):
     with pytest.raises(SystemExit) as caught:
         main(['run', 'sr1_pd', f'--duration={duration}'])
     assert caught.value.code == 2
-    assert f"--duration: '{duration}' is not a time of 0 s or more" in capsys.readouterr().err
+    assert (
+        f"--duration: '{duration}' is not a finite time of 0 s or more" in capsys.readouterr().err
+    )
 
 
 def test_log_changes_nothing(capsys, tmp_path):

@@ -43,6 +43,13 @@ class Nan(Base):
             self.body.u[1] = np.nan
         return True
 
+class Slip(Base):
+    def control(self):
+        self.body.uu = self.body.u + 1.0
+        self.body.joints[0].q_taget = 1.0
+        self.body.my_gain = self.body._mine = 1.0
+        return False
+
 class Typo(SimpleController):
     def initialize(self, io):
         return True
@@ -168,6 +175,16 @@ def test_efforts_that_a_controller_of_ones_own_clips_are_counted(capsys, mine: P
     assert set(summary['limited']['effort'].values()) == {20}
 
 
+def test_slips_of_the_pen_are_warned_of(capsys, mine: Path) -> None:
+    """A new attribute of the body or a link that is nearly one that there is; no other one."""
+    summary, said = run(capsys, mine, 'Slip')
+    on_body, on_link = summary['warnings']
+    assert "'slip' has set 'uu' of body, which nothing reads; is 'u' meant?" in on_body
+    assert "has set 'q_taget' of link" in on_link
+    assert "is 'q_target' meant?" in on_link
+    assert f'warning: {on_body}' in said
+
+
 def test_efforts_that_a_controller_limits_by_itself_are_counted() -> None:
     """As often as MuJoCo was told the effort limit."""
     simulation = Simulation(
@@ -244,3 +261,17 @@ def test_a_model_is_not_overwritten_by_the_log(capsys, tmp_path: Path, root: Pat
     model.write_text((root / 'urdf' / 'arm.urdf').read_text())
     assert main(['run', str(model), '--log', str(model)]) == 1
     assert '<robot' in model.read_text()
+
+
+def test_options_that_a_controller_refuses_have_its_name(tmp_path: Path, capsys) -> None:
+    """And nothing else is told: nothing has moved."""
+    words = ['run', 'arm', '--hardware', 'kinematic', '--option', 'posture={nose: 1.0}']
+    assert main([*words, '--duration', '0.1']) == 1
+    captured = capsys.readouterr()
+    assert 'ParameterError: pd.posture.nose: unknown joint; choose from: ' in captured.err
+    assert 'error: no controller is left to run: ' in captured.err
+    assert captured.out == ''
+    assert main([*words, '--duration', '0.1', '--json']) == 1
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary['exit'], summary['ticks']) == ('failed', 0)
+    assert 'pd.posture.nose' in summary['reason']

@@ -10,8 +10,9 @@ import sys
 import pytest
 
 from cnoid_control.cli.command import COMMANDS, find_command
-from cnoid_control.cli.list_command import describe_controllers
+from cnoid_control.cli.list_command import describe_controllers, describe_hardware
 from cnoid_control.cli.quick_start import quick_start
+from cnoid_control.hardware.registry import hardware_kind, hardware_names
 from cnoid_control.plugin.registry import controller_names, find_controller
 
 SCRIPT = """
@@ -60,6 +61,14 @@ def test_the_list_says_what_classes_say_of_themselves():
     """Read from the source, the first lines are those of the documentation."""
     said = {name: (find_controller(name).__doc__ or '').strip() for name in controller_names()}
     assert describe_controllers() == {name: text.splitlines()[0] for name, text in said.items()}
+    kinds = {name: hardware_kind(name).description for name in hardware_names()}
+    assert describe_hardware() == kinds
+
+
+def test_the_list_imports_nothing_of_what_it_names():
+    """It is there before any of the libraries would be."""
+    modules = modules_after('list', '--json')
+    assert not modules & {'numpy', 'pinocchio', 'mujoco', 'mcap', 'cnoid_control.body'}
 
 
 @pytest.mark.parametrize('enabled', [True, False])

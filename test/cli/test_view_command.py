@@ -80,7 +80,7 @@ def test_a_run_with_a_page_says_what_one_without_says():
     done = subprocess.run(
         [
             *(sys.executable, '-m', 'cnoid_control.cli.main', 'run', 'sr1_pd', '--view'),
-            *('--duration', '3', '--json'),
+            *('--duration', '0.2', '--json'),
         ],
         capture_output=True,
         text=True,
@@ -89,3 +89,5 @@ def test_a_run_with_a_page_says_what_one_without_says():
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)['exit'] == 'completed'
     assert 'Traceback' not in done.stderr
+    # However short the run is: it waits until the page is there.
+    assert 'view: http://127.0.0.1:' in done.stderr

@@ -69,9 +69,9 @@ def look_up(name: str) -> None:
 
 
 def _look_up_command(command: str) -> None:
-    from cnoid_control.cli.main import COMMANDS
+    from cnoid_control.cli.command import COMMANDS
 
-    if command not in [one.name for one in COMMANDS]:
+    if command not in COMMANDS:
         raise LookupError(f'no command {command!r}')
 
 

@@ -121,6 +121,7 @@ from cnoid_control import SimpleController
 class Hanging(SimpleController):
     def initialize(self, io):
         self.hangs = io.body.q[0] > 1.0
+        io.enable_output(io.body.joint(0))
         return True
 
     def control(self):

@@ -208,7 +208,7 @@ def test_wrong_sections_are_refused_before_anything_runs(section, text):
 
 def test_what_needs_physics_is_refused_without():
     """The ideal robot has no friction; its sensors may err."""
-    ideal = {'hardware.type': 'kinematic'}
+    ideal = {'hardware.type': 'kinematic', 'require_commands': False}
     with pytest.raises(CnoidControlError, match="needs hardware mujoco, and it is 'kinematic'"):
         evaluate('sr1_pd', {'friction': 0.5}, 2, changes=ideal, workers=0, duration=0.01)
     found = evaluate(

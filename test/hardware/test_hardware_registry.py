@@ -6,11 +6,11 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from cnoid_control.entry_points import HARDWARE
 from cnoid_control.hardware import registry
 from cnoid_control.hardware.exceptions import HardwareError
 from cnoid_control.hardware.kinematic import KinematicHardware
 from cnoid_control.hardware.registry import (
-    GROUP,
     HardwareKind,
     create_hardware,
     hardware_kind,
@@ -27,7 +27,7 @@ def install(monkeypatch: pytest.MonkeyPatch):
     """Return a function that installs an entry point `mine`."""
 
     def put(value: str) -> None:
-        points = {'mine': EntryPoint('mine', value, GROUP)}
+        points = {'mine': EntryPoint('mine', value, HARDWARE)}
         monkeypatch.setattr(registry, '_entry_points', lambda: points)
 
     return put
@@ -66,7 +66,7 @@ def test_an_unknown_kind_is_refused() -> None:
     ('value', 'reason'),
     [
         ('no_such_module:KIND', "hardware 'mine' cannot be loaded: ModuleNotFoundError"),
-        ('cnoid_control.hardware.registry:GROUP', 'is not a HardwareKind'),
+        ('cnoid_control.hardware.registry:DEFAULT', 'is not a HardwareKind'),
     ],
 )
 def test_a_broken_entry_point_is_named(install, value: str, reason: str) -> None:

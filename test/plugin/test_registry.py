@@ -114,15 +114,31 @@ def test_class_that_is_no_controller_says_so(tmp_path):
         find_controller('mine.py:other', tmp_path)
 
 
-def test_import_error_is_shown_with_its_traceback(tmp_path):
-    """The line that failed is in the message; a second try reads the file again."""
+def test_import_error_is_shown_with_its_place(tmp_path):
+    """One line with the place, and the calls from the file on; a second try reads it again."""
     path = tmp_path / 'mine.py'
     path.write_text('import nothing_of_that_name\n' + SOURCE)
     with pytest.raises(ControllerLoadError) as caught:
         find_controller('mine.py:Mine', tmp_path)
     message = str(caught.value)
     assert "controller 'mine.py:Mine' cannot be imported" in message
-    assert 'line 1' in message
+    assert message.endswith('(mine.py:1 in <module>)')
+    assert caught.value.traceback.splitlines() == [
+        f'  File "{path}", line 1, in <module>',
+        '    import nothing_of_that_name',
+    ]
+    (tmp_path / 'beside.py').write_text('1 / 0\n')
+    path.write_text('import beside\n' + SOURCE)
+    with pytest.raises(ControllerLoadError) as caught:
+        find_controller('mine.py:Mine', tmp_path)
+    assert str(caught.value).endswith(
+        '(beside.py:1 in <module>, called from mine.py:1 in <module>)'
+    )
+    assert 'importlib' not in caught.value.traceback
+    path.write_text('def f(:\n' + SOURCE)
+    with pytest.raises(ControllerLoadError, match=r'SyntaxError: .*mine.py, line 1') as caught:
+        find_controller('mine.py:Mine', tmp_path)
+    assert 'def f(:' in caught.value.traceback
     assert "No module named 'nothing_of_that_name'" in message
     path.write_text(SOURCE)
     assert find_controller('mine.py:Mine', tmp_path).__name__ == 'Mine'
@@ -142,6 +158,9 @@ def test_missing_module_or_file_is_an_import_error(name):
         ('pkg.mod:MyController', 'my_controller'),
         ('dir/file.py:SR1MinimumController', 'sr1_minimum_controller'),
         ('a:PDController', 'pd_controller'),
+        ('ur5e.py:Ur5e', 'ur5e'),
+        ('a:UR5eReach', 'ur5e_reach'),
+        ('a:Sr1Walk2', 'sr1_walk2'),
     ],
 )
 def test_name_in_a_run(controller, name):

@@ -309,6 +309,24 @@ def test_a_stop_overrules_the_successor() -> None:
     loop.close()
 
 
+def test_a_finding_of_the_watchdog_says_that_nobody_takes_over() -> None:
+    """Whoever has named a successor waits for it; a stop by hand explains itself."""
+    loop, _, told, out = robot_loop()
+    loop.step()
+    loop.request_safe_state('stopped by hand')
+    loop.step()
+    assert 'does not take over' not in out.getvalue()
+    loop.watchdog.trip('control', 'safe', 'control() is late')
+    loop.step()
+    line = 'second does not take over, the robot is held: control() is late\n'
+    assert out.getvalue().count(line) == 1
+    for _ in range(5):
+        loop.step()
+    assert out.getvalue().count(line) == 1
+    assert told == []
+    loop.close()
+
+
 @pytest.mark.parametrize('end', ['end', 'raise'])
 def test_a_stop_overrules_a_successor_that_is_being_brought_up(end: str) -> None:
     """It does not get the robot, its command controllers are left alone, nobody is told of it."""

@@ -209,6 +209,26 @@ def test_a_robot_that_nothing_commands_has_no_tracking_error(walk):
     assert 'joints: tracking error' in [panel.title for panel in PlotPage([data]).panels()]
 
 
+def test_elements_of_a_vector_have_colours_and_names_of_their_own(walk):
+    """In the panel of what controllers log; one of a single number has the field's name."""
+    import matplotlib.pyplot as plt
+
+    times = np.linspace(0.0, 1.0, 5)
+    data = read_run(walk[0])
+    data.fields = {
+        'mine/force': (times, np.outer(times, [1.0, 2.0, 3.0])),
+        'mine/mass': (times, times[:, None]),
+    }
+    page = PlotPage([data])
+    (panel,) = [one for one in page.panels() if one.title == 'logged by the controller']
+    figure, axes = plt.subplots()
+    panel.draw(axes)
+    assert len({line.get_color() for line in axes.lines}) == 4
+    shown = {text.get_text() for text in axes.texts}
+    assert shown == {'mine/force[0]', 'mine/force[1]', 'mine/force[2]', 'mine/mass'}
+    plt.close(figure)
+
+
 def test_the_base_turns_with_its_heading(tmp_path):
     """A car that drives a curve goes forwards all the time, and never sideways."""
     log, recorded = record(tmp_path / 'car.mcap', load_config('tank'), 2.0)

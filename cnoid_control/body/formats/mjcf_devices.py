@@ -21,6 +21,7 @@ from cnoid_control.body.devices import (
 )
 from cnoid_control.body.devices.base import Device
 from cnoid_control.body.formats.mjcf_file import sensor_word
+from cnoid_control.exceptions import listed
 
 if TYPE_CHECKING:
     import mujoco
@@ -97,7 +98,8 @@ class _SensorReader:
         )
         if self._generic:
             self._description.warnings.append(
-                f'sensors without a device class are generic devices: {", ".join(self._generic)}'
+                f'{len(self._generic)} sensors without a device class are generic devices: '
+                f'{listed(self._generic)}'
             )
 
     def _place(self, sensor: int) -> tuple[int, np.ndarray]:

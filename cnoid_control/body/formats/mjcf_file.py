@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cnoid_control.body.exceptions import ModelError
+from cnoid_control.exceptions import listed
 
 if TYPE_CHECKING:
     import mujoco
@@ -119,13 +120,22 @@ def _drop_missing_meshes(spec: mujoco.MjSpec, warnings: list[str]) -> None:
     }
     if not missing:
         return
+    bodies: dict[str, int] = {}
+    lost: dict[str, Path] = {}
     for geom in list(spec.geoms):
         if geom.meshname in missing:
-            warnings.append(
-                f'body {geom.parent.name!r}: mesh {missing[geom.meshname].file!r} is not there '
-                f'({mesh_path(spec, missing[geom.meshname])}); the shape is left out'
-            )
+            body, mesh = geom.parent.name, missing[geom.meshname]
+            bodies[body] = bodies.get(body, 0) + 1
+            lost[geom.meshname] = mesh_path(spec, mesh)
             spec.delete(geom)
+    if lost:
+        files = listed(repr(path.name) for path in lost.values())
+        folders = listed(sorted({str(path.parent) for path in lost.values()}))
+        are = f'mesh {files} is' if len(lost) == 1 else f'{len(lost)} meshes are'
+        warnings.append(
+            f'{are} not there ({folders}{"" if len(lost) == 1 else ": " + files}); '
+            f'{sum(bodies.values())} shapes are left out, of bodies {listed(bodies)}'
+        )
     for mesh in missing.values():
         spec.delete(mesh)
 
@@ -155,4 +165,8 @@ def drop_dangling_pairs(spec: mujoco.MjSpec, warnings: list[str]) -> None:
             missing[lost[0]] = missing.get(lost[0], 0) + 1
             spec.delete(pair)
     for name, count in missing.items():
-        warnings.append(f'{count} contact pairs with geom {name!r}, which the file does not have')
+        own = ", such as the simulation's own floor" if name == 'floor' else ''
+        warnings.append(
+            f'{count} contact pairs with geom {name!r}, which the file does not have: they count '
+            f'in a world that has it{own}'
+        )

@@ -120,7 +120,10 @@ def _message(error: Exception) -> str:
     undefined = UNDEFINED.search(said)
     if undefined:
         name = undefined.group(1)
-        return f'needs a value for its argument {name!r}: give it as robot.arguments.{name}'
+        return (
+            f'needs a value for its argument {name!r}: give it as robot.arguments.{name} of a '
+            f'configuration, or by --argument {name}=VALUE to a command that loads the model alone'
+        )
     return f'cannot be expanded: {said}'
 
 

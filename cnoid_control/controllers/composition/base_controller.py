@@ -26,7 +26,8 @@ class BaseController:
     - `qcmd`: PID with velocity 0; with `dqcmd` too: PID; with `torquecmd` too: PID with that
       torque added; `kp`, `ki` and `kd` change the gains,
     - `dqcmd` and `tcmd`: that velocity for the time tcmd [s],
-    - `torquecmd`: that torque,
+    - `torquecmd`: that torque; with `qref`, the position that it is for, which is no command but
+      what logs and summaries compare the joint with,
     - `pose/LINK`, `twist/LINK`, `wrench/LINK` and `device/NAME`: see `LinkCommands`,
     - nothing, or None: the last command stays in force.
 

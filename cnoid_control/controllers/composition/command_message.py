@@ -18,7 +18,8 @@ class CommandInterpreter:
 
     Joint by joint: with `qcmd` it is servoed (to velocity `dqcmd` or 0, with `torquecmd` or 0
     added), else with `dqcmd` it runs at that velocity for the time `tcmd`, else with `torquecmd`
-    it gets that torque, else the last command stays in force.
+    it gets that torque, else the last command stays in force. A torque may come with `qref`, the
+    position that it is for, which logs and summaries show.
     """
 
     def __init__(self, drive: JointDrive, size: int) -> None:
@@ -68,7 +69,9 @@ class CommandInterpreter:
             self._drive.set_velocity(np.flatnonzero(moved), dq[moved])
             self._until[moved] = time + float(np.min(duration))
         if u is not None and pushed.any():
-            self._drive.set_torque(np.flatnonzero(pushed), u[pushed])
+            references = self._vector('qref', message)
+            aims = np.nan if references is None else references[pushed]
+            self._drive.set_torque(np.flatnonzero(pushed), u[pushed], aims)
             self._until[pushed] = np.inf
         for row, key in enumerate(GAINS):
             gain, given = self._default_gains[row], self._vector(key, message)

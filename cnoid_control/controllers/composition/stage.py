@@ -32,7 +32,7 @@ from cnoid_control.plugin.registry import find_object
 JOINT_CHANNELS = StateFlag.JOINT_PID | StateFlag.HIGH_GAIN_ACTUATION
 # Message items and body arrays that make up the command of a joint, by actuation mode.
 ITEMS = {
-    StateFlag.JOINT_EFFORT: (('torquecmd', 'u'),),
+    StateFlag.JOINT_EFFORT: (('torquecmd', 'u'), ('qref', 'q_target')),
     StateFlag.JOINT_DISPLACEMENT: (('qcmd', 'q_target'),),
     StateFlag.JOINT_VELOCITY: (('dqcmd', 'dq_target'),),
     StateFlag.JOINT_DISPLACEMENT | StateFlag.JOINT_VELOCITY: (

@@ -86,11 +86,14 @@ class JointDrive:
         self.modes = np.full(size, _PID)
         self.dq = np.zeros(size)
         self.u = np.zeros(size)
+        self._aims = np.full(size, np.nan)
         in_order = np.array_equal(self.joints, np.arange(body.num_joints))
         # A slice where these are all joints: copying through one is much cheaper.
         self._index: slice | np.ndarray = slice(None) if in_order else self.joints
         self._arrays = {name: body.joint_arrays[name][: body.num_joints] for name in ARRAYS}
         self._range = body.q_lower[self.joints].copy(), body.q_upper[self.joints].copy()
+        # A little less than the limits, which a sum of steps must not exceed by rounding.
+        self._speeds = body.dq_lower[self.joints] * 0.999, body.dq_upper[self.joints] * 0.999
         self._pid = Pid(
             body.u_lower[self.joints].copy(),
             body.u_upper[self.joints].copy(),
@@ -167,8 +170,15 @@ class JointDrive:
         self.modes[places] = _VELOCITY
         self.dq[places], self.u[places] = dq, 0.0
 
-    def set_torque(self, places: np.ndarray, u: np.ndarray | float) -> None:
+    def set_torque(
+        self, places: np.ndarray, u: np.ndarray | float, aims: np.ndarray | float = np.nan
+    ) -> None:
         """Give joints torques.
+
+        Args:
+            places: the joints.
+            u: the torques.
+            aims: positions that they are for, shown in logs; NaN for none.
 
         Raises:
             DriveError: the robot's actuators are position servos.
@@ -179,7 +189,7 @@ class JointDrive:
                 "use actuators 'hardware' or 'controller'"
             )
         self.modes[places] = _TORQUE
-        self.u[places] = u
+        self.u[places], self._aims[places] = u, aims
 
     def set_off(self, places: np.ndarray) -> None:
         """Let joints go: no torque at all."""
@@ -198,7 +208,7 @@ class JointDrive:
         gains = self.gains
         if not (self.modes == _PID).all():
             gains = self._prepare(dt)
-        arrays['q_target'][index] = self.q
+        arrays['q_target'][index] = self.q if gains is self.gains else self._shown(dt)
         if self._kind == 'servo':
             return
         if self._kind == 'hardware':
@@ -209,6 +219,16 @@ class JointDrive:
         else:
             error, rate = self.q - arrays['q'][index], self.dq - arrays['dq'][index]
             arrays['u'][index] = self._pid.effort(error, rate, self.u, gains, dt)
+
+    def _shown(self, dt: float) -> np.ndarray:
+        """Targets that are written: without stiffness one only says what the torque is for."""
+        aims = np.where(self.modes == _TORQUE, self._aims, np.nan)
+        if self._kind == 'hardware':
+            # It goes along with a command and is held to the same limits: no jump is to count.
+            before, (slowest, fastest) = self._arrays['q_target'][self.joints], self._speeds
+            steps = np.clip(aims - before, slowest * dt, fastest * dt)
+            aims = np.clip(before + steps, *self._range)
+        return np.where(np.isnan(aims), self.q, aims)
 
     def _prepare(self, dt: float) -> np.ndarray:
         """Move the references of joints that are not servoed; gains of all, shape (3, n)."""

@@ -14,7 +14,8 @@ from cnoid_control.controllers.estimators.base_estimator import (
     BaseEstimatorParameters,
 )
 from cnoid_control.controllers.sensor_reading import SensorReading, find_device
-from cnoid_control.exceptions import CnoidControlError
+from cnoid_control.exceptions import CnoidControlError, choices
+from cnoid_control.parameters import not_allowed
 from cnoid_control.plugin import ControllerIO
 
 
@@ -61,9 +62,15 @@ def find_imu(io: ControllerIO, name: str) -> Imu:
     Raises:
         CnoidControlError: there is none, or the device does not measure what an IMU does.
     """
-    device = find_device(io.body, name)
+    devices = {device.name: device for device in io.body.devices}
+    imus = [device.name for device in io.body.devices if isinstance(device, Imu)]
+    if name not in devices:
+        raise not_allowed('imu', name, f'no such device; {choices(imus)}')
+    device = devices[name]
     if not isinstance(device, Imu):
-        raise CnoidControlError(f'device {name!r} measures no angular velocity: it is no IMU')
+        raise not_allowed(
+            'imu', name, f'it measures no angular velocity: it is no IMU; {choices(imus)}'
+        )
     return device
 
 

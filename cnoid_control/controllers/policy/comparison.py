@@ -86,7 +86,12 @@ def compare(
     term = observation.terms[first]
     row, column = (int(one[0]) for one in np.nonzero(places[first] == index))
     judge = _Judge(observation, places, recorded, default, tolerance)
-    hints = list(dict.fromkeys(hint for i in differing for hint in judge.hints(i)))
+    whole = _other_history(observation, places, recorded, tolerance)
+    hints = (
+        [whole]
+        if whole
+        else list(dict.fromkeys(hint for i in differing for hint in judge.hints(i)))
+    )
     names = [one.name for one in (observation.terms[i] for i in differing) if one.source in BASE]
     if not hints and names and other_bases:
         hints.append(
@@ -103,6 +108,30 @@ def compare(
         [observation.terms[i].name for i in differing],
         hints,
     )
+
+
+def _other_history(
+    observation: Observation, places: list[np.ndarray], recorded: np.ndarray, tolerance: float
+) -> str:
+    """With which options of the history everything would be equal; empty for none."""
+    # Rows of each term, the oldest first.
+    rows = [observation.vector[place] for place in places]
+    lengths = {len(one) for one in rows}
+    if lengths == {1}:
+        return ''
+    for newest_first in (False, True):
+        ordered = [one[::-1] if newest_first else one for one in rows]
+        arranged = {'term': np.concatenate([one.reshape(-1) for one in ordered])}
+        if len(lengths) == 1:
+            arranged['whole'] = np.concatenate(ordered, axis=1).reshape(-1)
+        for of, vector in arranged.items():
+            if of != observation.history_of and (np.abs(vector - recorded) <= tolerance).all():
+                order = 'newest_first' if newest_first else 'oldest_first'
+                return (
+                    f'the values are those of another history: equal with history_of: {of} and '
+                    f'history_order: {order}'
+                )
+    return ''
 
 
 class _Judge:

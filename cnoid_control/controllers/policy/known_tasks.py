@@ -20,6 +20,7 @@ class KnownTask:
         joints: number of its joints.
         action_scale: factor of the actions.
         period: time between two inferences [s].
+        gait_steps: inferences in one cycle of the gait.
     """
 
     name: str
@@ -30,6 +31,7 @@ class KnownTask:
     default: dict[str, float] = field(default_factory=dict)
     action_scale: float = 0.25
     period: float = 0.02
+    gait_steps: float = 50.0
 
     def fits(self, known: Metadata, inputs: int) -> bool:
         """Whether a policy is of this task: same trainer, same robot, same size."""

@@ -23,6 +23,7 @@ def describe(policy: PolicyController) -> dict[str, Any]:
         'action_output': policy.output_name,
         'action': policy.kind,
         'state': dict(network.state),
+        'imu': policy.io.parameters.imu,
         'command': [float(value) for value in policy.situation.command],
         'observation': _terms(policy),
         'joints': _joints(policy),
@@ -44,11 +45,15 @@ def _terms(policy: PolicyController) -> list[dict[str, Any]]:
                 'last': int(place[-1].max() if is_whole else indices.max()),
                 'size': term.size,
                 'history': len(place),
+                'delay': term.delay,
                 'scale': [float(value) for value in term.scale],
                 'clip': list(term.clip) if term.clip else None,
                 'elements': list(term.elements),
-                # The newest ones.
+                # The newest ones, and all of them, the oldest period first.
                 'values': [float(value) for value in observation.vector[place[-1]]],
+                'all_values': [
+                    [float(value) for value in observation.vector[row]] for row in place
+                ],
             }
         )
     return rows

@@ -36,6 +36,7 @@ class Term:
         late: its values of the last ticks, the oldest first, where it is delayed.
         source: kind of the term.
         elements: names of its values in one period: joints, axes or numbers.
+        delay: age of its values in ticks.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Term:
     late: deque[np.ndarray] | None = None
     source: str = ''
     elements: list[str] = field(default_factory=list)
+    delay: int = 0
 
     @property
     def length(self) -> int:
@@ -98,6 +100,11 @@ class Observation:
         self._delayed = [term for term in self.terms if term.late is not None]
         self.vector = np.zeros(self.size)
         self._compile()
+
+    @property
+    def history_of(self) -> str:
+        """Whether each term has its history or the whole observation, as the option says it."""
+        return 'whole' if self._interleaved else 'term'
 
     def _compile(self) -> None:
         """Prepare arrays of all terms, so that clip and scale are one operation for all."""
@@ -289,4 +296,4 @@ def _make(name: str, given: TermParameters, situation: Situation) -> Term:
     source = str(given.source or name)
     elements = element_names(source, size, situation, given)
     history = np.zeros((given.history, size))
-    return Term(name, read, size, scale, clip, history, late, source, elements)
+    return Term(name, read, size, scale, clip, history, late, source, elements, given.delay)

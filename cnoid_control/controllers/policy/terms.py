@@ -352,13 +352,25 @@ def _function(situation: Situation, source: str) -> Read:
     if not callable(function):
         raise CnoidControlError(f'term {source!r} is no function')
 
+    size: int | None = None
+
     def read() -> np.ndarray:
+        nonlocal size
         try:
-            return np.ravel(np.asarray(function(situation), dtype=float))
+            values = np.ravel(np.asarray(function(situation), dtype=float))
         except CnoidControlError:
             raise
         except Exception as error:
             raise CnoidControlError(f'term {source!r}: {type(error).__name__}: {error}') from error
+        if size is None:
+            size = values.size
+        elif values.size != size:
+            # numpy would spread one value over all.
+            raise CnoidControlError(
+                f'term {source!r} returned {values.size} values at {situation.time:g} s, and '
+                f'{size} in its first call: it must be as many in every call'
+            )
+        return values
 
     # Its first call says what it needs of the base; what nobody enables would stand still.
     base = situation.base

@@ -12,6 +12,8 @@ from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.target import PoseTarget, Target, fixed
 from cnoid_control.controllers.tasks.task import BodyTask, GenericTask
 
+log3 = pin.log3
+
 
 class BodyPositionTask(BodyTask):
     """The target is a pose of the link in the frame of the reference.
@@ -33,6 +35,9 @@ class BodyPositionTask(BodyTask):
         self.gain = gain
         self.feedforward = True
         self.target = PoseTarget(name)
+        # Goal of the last tick, and arrays that look at its position and axes.
+        self._goal: pin.SE3 | None = None
+        self._goal_views = np.zeros(3), np.eye(3)
 
     def pose(self, kinematics: TaskKinematics) -> pin.SE3:
         """Pose of the link in the frame of the reference."""
@@ -57,21 +62,32 @@ class BodyPositionTask(BodyTask):
 
     def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """Velocity towards the target."""
-        goal = self.target.step(dt)
-        pose = kinematics.placement(self.link)
+        target = self.target
+        goal = target.step(dt)
+        position, axes = kinematics.views(self._link)
         reference = None
-        if self.reference is not None:
-            placement = kinematics.placement(self.reference)
+        if self._reference is not None:
+            placement = kinematics.placement(self._reference)
             goal, reference = placement * goal, placement.rotation
-        error = np.empty(6)
-        np.subtract(goal.translation, pose.translation, out=error[:3])
+        if goal is not self._goal:
+            put(self, '_goal', goal)
+            put(self, '_goal_views', (goal.translation, goal.rotation))
+        goal_position, goal_axes = self._goal_views
+        error = np.zeros(6)
+        error[:3] = goal_position
+        error[:3] -= position
         # The rotation costs most, and most hands are asked for a place only.
-        error[3:] = pin.log3(goal.rotation.dot(pose.rotation.T)) if self._turns else 0.0
+        if self._turns:
+            error[3:] = log3(goal_axes.dot(axes.T))
         if reference is not None:
             error = rotate_back(reference, error)
-        put(self, 'error', self._selection * error)
+        if not self._selects_all:
+            error *= self._selection
+        put(self, 'error', error)
         velocity = self.gain * error
-        return velocity + self.target.velocity if self.feedforward else velocity
+        if self.feedforward:
+            velocity += target.velocity
+        return velocity
 
 
 class BodyScrewTask(BodyPositionTask):

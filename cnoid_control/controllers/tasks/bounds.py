@@ -101,8 +101,8 @@ class BoundStack:
             owners.append((constraint, index))
         # Two constraints may leave nothing between them (braking against a limit that has moved):
         # the nearest velocity to both is then the only one allowed.
-        if not (lower <= upper).all():
-            crossed = lower > upper
+        crossed = lower > upper
+        if np.count_nonzero(crossed):
             lower[crossed] = upper[crossed] = 0.5 * (lower[crossed] + upper[crossed])
         if not self._rows:
             return Bounds(lower, upper, self._no_rows, owners)

@@ -83,7 +83,7 @@ class Constraint(Element):
 
     def forget_factor(self, active: bool) -> None:
         """Begin a tick; for the controller."""
-        self._scaling_factor = None if active else 1.0
+        put(self, '_scaling_factor', None if active else 1.0)
 
 
 class BoundConstraint(Constraint):

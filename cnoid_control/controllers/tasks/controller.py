@@ -19,6 +19,7 @@ from cnoid_control.controllers.tasks.option_checks import (
     check_task_change,
 )
 from cnoid_control.controllers.tasks.parameters import TasksParameters
+from cnoid_control.controllers.tasks.point_rows import PointRows
 from cnoid_control.controllers.tasks.solver import ControllerResult
 from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
 from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
@@ -26,6 +27,8 @@ from cnoid_control.parameters import ParameterError, refuse_other_names
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
 from cnoid_control.plugin.options import change_options, check_options
+
+rnea = pin.rnea
 
 # A contact torque of 1 N m is as dear as a force of this many N: feet are about 10 cm long.
 TORQUE_COST = 20.0
@@ -54,25 +57,50 @@ class TorqueOutput:
         self._kinematics = TaskKinematics(model, model.joints, moving_root=True)
         costs = [1.0, 1.0, 1.0, TORQUE_COST, TORQUE_COST, TORQUE_COST]
         self._squared_costs = np.tile(costs, len(contacts)) ** 2
+        self._places = [slice(6 * i, 6 * i + 6) for i in range(len(contacts))]
+        self._jacobian = np.zeros((6 * len(contacts), model.model.nv))
+        self._rows: PointRows | None = None
+        if contacts and self._has_point_rows():
+            points = [
+                (link, place, np.arange(6), np.ones(6))
+                for link, place in zip(contacts, self._places, strict=True)
+            ]
+            self._rows = PointRows(self._kinematics, points, self._jacobian)
+        self._factor = LLT(ROOT_NV)
         self.pgain: float | np.ndarray = 0.0
         self.dgain: float | np.ndarray = 0.0
+
+    @property
+    def has_jacobians(self) -> bool:
+        """Whether `feedforward` computes the Jacobians of the body."""
+        return bool(self.contacts)
+
+    def _has_point_rows(self) -> bool:
+        kinematics = self._kinematics
+        complete = kinematics.num_unknowns == self._jacobian.shape[1]
+        return complete and all(kinematics.has_point_rows(link) for link in self.contacts)
 
     def feedforward(self) -> np.ndarray:
         """Torques of the commanded motion with gravity, joint-id order."""
         model = self.model
-        pin_model, data = model.model, model.data
-        torques = pin.rnea(pin_model, data, *model.pin_state(), model.pin_a())
+        q, v = model.pin_state()
+        torques = rnea(model.model, model.data, q, v, model.pin_a())
         if self.contacts:
-            self._kinematics.update()
-            jacobian = np.concatenate(
-                [self._kinematics.full_jacobian(link) for link in self.contacts]
-            )
+            kinematics = self._kinematics
+            kinematics.update_at(q)
+            if self._rows is None:
+                for place, link in zip(self._places, self.contacts, strict=True):
+                    self._jacobian[place] = kinematics.full_jacobian(link)
+            else:
+                self._rows.refresh()
+            jacobian = self._jacobian
             # Least weighted wrenches that hold the root: f = W^-1 A^T (A W^-1 A^T)^-1 w.
             carried = jacobian[:, :ROOT_NV].T
             scaled = carried / self._squared_costs
-            needed = LLT(scaled.dot(carried.T)).solve(torques[:ROOT_NV]).reshape(-1)
-            torques = torques - needed.dot(scaled).dot(jacobian)
-        return torques[ROOT_NV:] @ model.tree.joint_map
+            self._factor.compute(scaled.dot(carried.T))
+            needed = self._factor.solve(torques[:ROOT_NV]).reshape(-1)
+            torques -= needed.dot(scaled).dot(jacobian)
+        return torques[ROOT_NV:].dot(model.tree.joint_map)
 
     def torques(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         """Torques at measured q and dq, joint-id order [N m] or [N]."""
@@ -186,6 +214,9 @@ class TasksController(SimpleController):
         elif self._output == 'torque':
             torques = self._torques.torques(body.q, body.dq)
             body.u[slots] = torques[slots]
+            # The next tick begins where this one has ended.
+            if self._torques.has_jacobians and not self._measured:
+                self.tasks.kinematics.mark_current(model.pin_q())
 
     def update_parameters(self, old: TasksParameters, new: TasksParameters) -> None:
         """Follow switches, targets, gains, weights, selections, time-outs and limits.
@@ -195,6 +226,7 @@ class TasksController(SimpleController):
             TaskError: a value does not fit its task or constraint.
         """
         self._check_change(old, new)
+        self.tasks.kinematics.forget_current()
         targets = [
             (task.target, task.target.input)
             for task in self.tasks.all_tasks()

@@ -113,11 +113,36 @@ class TaskKinematics:
             )
         ]
         self._plain = not self._mimics
+        # All poses as one row of numbers, and arrays that look at single ones; bound once.
+        self._pose_values, self._pose_stride = _pose_values(body.data)
+        self._views: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        # Configuration that the Jacobians were computed for by somebody else since the last tick.
+        self._known: bytes | None = None
 
     def update(self) -> None:
         """Take over the body's state; to be called once per tick before anything else."""
+        q = self.body.pin_q()
+        known, self._known = self._known, None
+        if known is None or known != q.tobytes():
+            self.update_at(q)
+        else:
+            self._cache.clear()
+
+    def mark_current(self, q: np.ndarray) -> None:
+        """Tell that poses and Jacobians of the body have been computed for this configuration.
+
+        The next `update` leaves them as they are if the body is still there.
+        """
+        self._known = q.tobytes()
+
+    def forget_current(self) -> None:
+        """Take `mark_current` back: somebody may have moved the body to and fro."""
+        self._known = None
+
+    def update_at(self, q: np.ndarray) -> None:
+        """As `update`, for who has the body's configuration vector of now already."""
         self._cache.clear()
-        pin.computeJointJacobians(self._model, self._data, self.body.pin_q())
+        pin.computeJointJacobians(self._model, self._data, q)
 
     def unknown(self, joint: Link) -> int | None:
         """Index of a joint's velocity among the unknowns; None where it is not controlled."""
@@ -271,9 +296,70 @@ class TaskKinematics:
         joint = self._own_joints[link.index]
         return self._poses[joint] if joint >= 0 else self.body.link_placement(link.index)
 
+    def position_places(self, links: list[Link]) -> np.ndarray | None:
+        """Where the origins of links are among `pose_values`, shape (3 links,).
+
+        None where one of them is not the origin of a joint of pinocchio.
+        """
+        joints = np.array([self._own_joints[link.index] for link in links], dtype=int)
+        if self._pose_stride == 0 or (joints < 0).any():
+            return None
+        return (joints[:, None] * self._pose_stride + np.arange(9, 12)).reshape(-1)
+
+    @property
+    def pose_values(self) -> np.ndarray:
+        """Numbers of the poses of all joints of pinocchio, always those of now."""
+        return self._pose_values
+
+    def views(self, link: Link) -> tuple[np.ndarray, np.ndarray]:
+        """Position and axes of a link in the world; for most links they stay those of now."""
+        joint = self._own_joints[link.index]
+        if joint < 0 or self._pose_stride == 0:
+            placement = self.placement(link)
+            return placement.translation, placement.rotation
+        views = self._views.get(joint)
+        if views is None:
+            first = joint * self._pose_stride
+            values = self._pose_values[first : first + 12]
+            views = self._views[joint] = values[9:], values[:9].reshape(3, 3).T
+        return views
+
     def rotation(self, link: Link | None) -> np.ndarray | None:
         """Axes of a reference link in the world; None for the world itself."""
         return None if link is None else self.placement(link).rotation
+
+
+def _pose_values(data: pin.Data) -> tuple[np.ndarray, int]:
+    """Look at pinocchio's poses as they are in memory: columns of the axes, then the position.
+
+    Returns:
+        The numbers of all poses, read only, and how many there are from one pose to the next; 0
+        where pinocchio has them in memory in another way.
+    """
+    poses = [data.oMi[joint] for joint in range(len(data.oMi))]
+    first, size = poses[0].rotation, np.dtype(float).itemsize
+    begin = _address(first)
+    step = _address(poses[-1].rotation) - begin
+    stride = step // max(len(poses) - 1, 1)
+    expected = [begin + stride * joint for joint in range(len(poses))]
+    as_expected = (
+        stride >= 12 * size
+        and stride % size == 0
+        and first.strides == (size, 3 * size)
+        and [_address(pose.rotation) for pose in poses] == expected
+        and [_address(pose.translation) - 9 * size for pose in poses] == expected
+    )
+    if not as_expected:
+        return np.zeros(0), 0
+    count = stride // size
+    # As far as the last pose's own numbers.
+    numbers = count * (len(poses) - 1) + 12
+    values = np.lib.stride_tricks.as_strided(first, (numbers,), (size,), writeable=False)
+    return values, count
+
+
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__['data'][0])
 
 
 def pseudo_inverse(

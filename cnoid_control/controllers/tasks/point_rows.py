@@ -43,10 +43,12 @@ class PointRows:
         self._kinematics = kinematics
         self._links = [link for link, *_ in points]
         self._positions = np.zeros((len(points), 3))
+        places = kinematics.position_places(self._links)
         first = min(place.start for _, place, _, _ in points)
         last = max(place.stop for _, place, _, _ in points)
         self._target = target[first:last]
         self._map = np.zeros((last - first, 6))
+        self._flat_map = self._map.reshape(-1)
         self._mask = np.zeros(self._target.shape)
         elements, sources, signs = [], [], []
         for i, (link, place, own, scale) in enumerate(points):
@@ -60,15 +62,22 @@ class PointRows:
                         sources.append(3 * i + coordinate)
                         signs.append(sign * scale[j - start])
         self._elements = np.array(elements, dtype=int)
+        # Where all links are the origins of joints, their positions need not be collected.
+        self._is_direct = places is not None
         self._sources = np.array(sources, dtype=int)
+        if places is not None:
+            self._sources = places[self._sources]
         self._signs = np.array(signs)
 
     def refresh(self) -> None:
         """Fill the rows for the state of now."""
         kinematics, positions = self._kinematics, self._positions
-        for i, link in enumerate(self._links):
-            positions[i] = kinematics.placement(link).translation
+        if self._is_direct:
+            positions = kinematics.pose_values
+        else:
+            for i, link in enumerate(self._links):
+                positions[i] = kinematics.placement(link).translation
         arms = positions.take(self._sources)
         arms *= self._signs
-        self._map.put(self._elements, arms)
+        self._flat_map[self._elements] = arms
         np.multiply(self._map.dot(kinematics.twists()), self._mask, out=self._target)

@@ -237,7 +237,7 @@ def _keeps(velocity: np.ndarray, lower: np.ndarray, upper: np.ndarray, matrix: n
     """Whether a velocity is within all bounds: of the unknowns, then of the rows."""
     values = np.concatenate([velocity, matrix.dot(velocity)]) if len(matrix) else velocity
     # Written so that NaN, which compares false with everything, keeps no bound.
-    return bool(((lower <= values) & (values <= upper)).all())
+    return np.count_nonzero((lower <= values) & (values <= upper)) == len(values)
 
 
 def _keep(kept: Kept | None, rows: np.ndarray, gram: np.ndarray, smallest: float) -> Kept:

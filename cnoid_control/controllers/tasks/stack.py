@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.point_rows import PointRows
-from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, row_changes
+from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_rows
 
 
 class Level(NamedTuple):
@@ -67,10 +68,8 @@ class TaskStack:
         """Find the rows that count."""
         self._kinematics = kinematics
         self._tasks = list(tasks)
-        self._seen = row_changes()
+        self._seen = state_of_rows()
         self._given = [_given(task) for task in tasks]
-        # As long as they are there, no other array is taken for one of them.
-        self._arrays = [(task.row_scale, task.counted_rows) for task in tasks]
         last = max((task.priority for task in tasks), default=0)
         # Joint tasks of the last level at its end.
         ordered = sorted(
@@ -128,12 +127,12 @@ class TaskStack:
         """Whether these tasks have the same rows, weights and priorities as those given."""
         if kinematics is not self._kinematics or tasks != self._tasks:
             return False
-        # A number tells whether any task has changed at all.
-        changes = row_changes()
-        if changes != self._seen:
-            if self._given != [_given(task) for task in tasks]:
+        # Whether any task has changed at all is seen at once.
+        state = state_of_rows()
+        if state is not self._seen:
+            if not all(map(_is_same, self._given, map(_given, tasks))):
                 return False
-            self._seen = changes
+            self._seen = state
         return True
 
     def refresh(self) -> None:
@@ -171,9 +170,13 @@ class TaskStack:
 
 
 def _given(task: Task) -> tuple[object, ...]:
-    """What the place and the kind of a task's rows depend on; arrays by identity."""
-    places = (id(task.row_scale), id(task.counted_rows))
-    return (task.priority, task.size, *places, *_frames(task))
+    """What the place and the kind of a task's rows depend on."""
+    return (task.priority, task.size, task.row_scale, task.counted_rows, *_frames(task))
+
+
+def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    """Whether nothing has changed; arrays, whose values may change, count by identity."""
+    return one[:2] == other[:2] and all(map(operator.is_, one[2:], other[2:]))
 
 
 def _frames(task: Task) -> tuple[object, ...]:

@@ -150,7 +150,8 @@ class PoseTarget(Strict):
             raise wrong_target(self.name, value, f'{LAST_ROW} as its last row')
         self._input, self._position = fixed(array), None
         self.is_set = True
-        self._goal = pin.SE3(array[:3, :3].copy(), array[:3, 3].copy())
+        self._axes = array[:3, :3].copy()
+        self._goal = pin.SE3(self._axes, array[:3, 3].copy())
         self._go(self.output)
 
     def move_to(self, position: np.ndarray) -> None:
@@ -159,9 +160,12 @@ class PoseTarget(Strict):
         Raises:
             TaskError: it is not a finite position; the old input stays.
         """
-        if position.shape != (3,) or not all(map(math.isfinite, position.tolist())):
+        # The square is quicker than a look at every element, and is not finite if one is not.
+        if position.shape != (3,) or not (
+            math.isfinite(position.dot(position)) or np.isfinite(position).all()
+        ):
             raise wrong_target(self.name, position, 'a finite position of shape (3,)')
-        goal = pin.SE3(self._goal.rotation, position)
+        goal = pin.SE3(self._axes, position)
         # Targets that move by themselves come here in every tick: `input` is made when wanted.
         put(self, '_position', goal.translation)
         put(self, 'is_set', True)
@@ -190,7 +194,8 @@ class PoseTarget(Strict):
         self._input = fixed(np.array(value, dtype=float))
         self._position = None
         self.is_set = False
-        self._goal = pin.SE3(self._input[:3, :3].copy(), self._input[:3, 3].copy())
+        self._axes = self._input[:3, :3].copy()
+        self._goal = pin.SE3(self._axes, self._input[:3, 3].copy())
         self._start = self.output = self._goal
         self._moves = False
         self.velocity = np.zeros(6)

@@ -21,18 +21,18 @@ from cnoid_control.controllers.tasks.target import fixed
 NO_LIMIT = 1e9
 
 
-# How often the rows of any task were changed: what was found for them holds until then.
-_changes = 0
+# Another one whenever the rows of any task change: what was found for them holds until then.
+_state_of_rows = object()
 
 
-def row_changes() -> int:
-    """A number that differs once places, weights or frames of any task's rows have changed."""
-    return _changes
+def state_of_rows() -> object:
+    """An object that is another one once places, weights or frames of any rows have changed."""
+    return _state_of_rows
 
 
 def _note_row_change() -> None:
-    global _changes
-    _changes += 1
+    global _state_of_rows
+    _state_of_rows = object()
 
 
 @dataclass
@@ -136,6 +136,7 @@ class Task(Element):
         self.velocity = np.zeros(size)
         self.error = np.zeros(size)
         self._selection = fixed(np.ones(size))
+        self._selects_all = True
 
     @property
     def size(self) -> int:
@@ -181,6 +182,7 @@ class Task(Element):
         if array.shape != (self.size,) or not np.isin(array, (0.0, 1.0)).all():
             raise wrong_target(f'{self.name}.selection', value, f'{self.size} zeros and ones')
         self._selection = fixed(array)
+        self._selects_all = bool(array.all())
         self._rescale()
 
     def _rescale(self) -> None:
@@ -203,7 +205,7 @@ class Task(Element):
         self.update(kinematics, dt)
         velocity = self.velocity
         # The square is quicker than a look at every element, and is not finite if one is not.
-        if velocity.shape != (self.size,) or not (
+        if velocity.shape != (self._size,) or not (
             math.isfinite(velocity.dot(velocity)) or np.isfinite(velocity).all()
         ):
             raise TaskError(
@@ -343,9 +345,11 @@ class BodyTask(Task):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Refresh what is asked for."""
-        velocity = self._selection * self.compute_body_velocity(kinematics, dt)
-        put(self, 'velocity', velocity)
-        put(self, '_axes', kinematics.rotation(self.reference))
+        put(self, 'velocity', self._selection * self.compute_body_velocity(kinematics, dt))
+        if self._reference is None:
+            put(self, '_axes', None)
+        else:
+            put(self, '_axes', kinematics.rotation(self._reference))
 
     @abc.abstractmethod
     def compute_body_velocity(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:

@@ -159,10 +159,13 @@ def apply_deviations(
         model.body_inertia[body] *= factor
     for name, factor in given.inertia.items():
         model.body_inertia[_with_mass(mapping, 'inertia', name, bodies)] *= factor
+    moved: dict[int, np.ndarray] = {}
     for name, offset in given.com.items():
         if len(offset) != 3:
             raise HardwareError(f'{KEY}.com.{name}: {offset!r}; 3 values were expected')
-        _move_center(mapping, name, _with_mass(mapping, 'com', name, bodies), np.array(offset))
+        body = _with_mass(mapping, 'com', name, bodies)
+        moved[body] = np.array(offset)
+        _move_center(mapping, name, body, moved[body])
     for key, array in (
         ('damping', model.dof_damping),
         ('armature', model.dof_armature),
@@ -171,9 +174,29 @@ def apply_deviations(
         for name, value in getattr(given, key).items():
             array[mapping.dofs[_find(key, name, rows)]] = value
     _set_friction(model, given, bodies)
+    boxes = {body: _boxes(model, body).copy() for body in moved}
     mujoco.mj_setConst(model, data)
+    for body, way in moved.items():
+        if np.array_equal(_boxes(model, body), boxes[body]):
+            _move_boxes(model, body, way)
     for name, mean in follow:
         setattr(model.stat, name, mean(model))
+
+
+def _boxes(model: mujoco.MjModel, body: int) -> np.ndarray:
+    # Boxes around the geoms of a body, for the search for contacts: centre and half the size.
+    first = int(model.body_bvhadr[body])
+    return model.bvh_aabb[first : first + int(model.body_bvhnum[body])]
+
+
+def _move_boxes(model: mujoco.MjModel, body: int, offset: np.ndarray) -> None:
+    """Leave the boxes where the geoms are: they are given from the centre of mass, which moved.
+
+    Some versions of MuJoCo do this in mj_setConst.
+    """
+    rotation = np.empty(9)
+    mujoco.mju_quat2Mat(rotation, model.body_iquat[body])
+    _boxes(model, body)[:, :3] -= offset @ rotation.reshape(3, 3)
 
 
 def _with_mass(mapping: MujocoModel, key: str, name: str, bodies: Mapping[str, int]) -> int:

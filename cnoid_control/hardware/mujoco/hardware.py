@@ -133,6 +133,8 @@ class MujocoHardware(Hardware):
         self.parameters = parameters
         self.time_step = time_step
         self.time = 0.0
+        # As in the class, where looking them up in every tick would take longer.
+        self.dt, self.is_due = Hardware.dt, Hardware.is_due
         self.world = world
         deviations = parameters.deviations
         uneven = parameters.terrain.is_uneven

@@ -17,7 +17,6 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from cnoid_control.exceptions import CnoidControlError, describe
@@ -31,6 +30,7 @@ from cnoid_control.ros.robot.parameters import Ros2ControlParameters
 from cnoid_control.ros.robot.state_rate import robot_rate
 from cnoid_control.ros.robot.supervision_node import SupervisionNode
 from cnoid_control.ros.signals import catch_stop_signals, ignore_stop_signals
+from cnoid_control.ros.start import init_ros
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import RunConfig, merge, parse_value, read_parameter_file
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY, request_realtime
@@ -280,6 +280,7 @@ class ControlNode(LifecycleNode):
         if not self._transition.acquire(blocking=False):
             self.get_logger().error(f'cannot {what}: another transition is under way')
             return FAILURE
+        is_over = False
         try:
             transition()
         except CnoidControlError as error:
@@ -288,12 +289,16 @@ class ControlNode(LifecycleNode):
         except Exception as error:
             self.problem = f'cannot {what}: {describe(error)}'
             result = TransitionCallbackReturn.ERROR
+            is_over = isinstance(error, CONTEXT_ERRORS) and not self.context.ok()
         else:
             self.problem = ''
             result = SUCCESS
         finally:
             self._transition.release()
-        if self.problem:
+        if is_over:
+            # Nothing is wrong: a signal came meanwhile.
+            self.get_logger().info(f'{what}: given up, since the node is to end')
+        elif self.problem:
             self.get_logger().error(self.problem)
         else:
             self.get_logger().info(f'{what}: done')
@@ -321,7 +326,8 @@ class ControlNode(LifecycleNode):
                 ('activate', self.trigger_activate),
             ):
                 if trigger() != SUCCESS:
-                    self._say_what_is_next(transition)
+                    if self.context.ok():
+                        self._say_what_is_next(transition)
                     return False
             return True
         except CONTEXT_ERRORS:
@@ -373,9 +379,8 @@ def main(args: Sequence[str] | None = None) -> int:
     avoid_shared_memory()
     scheduling = request_realtime(wanted_priority(words))
     stop = catch_stop_signals()
-    # rclpy's own handlers would take the context away before the last command is sent.
-    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
+        init_ros(words)
         node = ControlNode(words)
     except CnoidControlError as error:
         print(f'cnoid_control: {error}', file=sys.stderr)

@@ -15,7 +15,6 @@ import rclpy
 from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from cnoid_control.body.exceptions import ModelError
@@ -69,11 +68,14 @@ from cnoid_control.ros.sim.state import (
     SlowPublisher,
     StatePublishers,
 )
+from cnoid_control.ros.start import init_ros
 from cnoid_control.ros.transport import avoid_shared_memory
 from cnoid_control.runtime.config import parse_config
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.realtime import QuietProcess, request_realtime
 
+# Rate of ~/root and /tf where none is given [Hz].
+ROOT_RATE = 100.0
 # Time between looks for a signal that ends the process [s].
 STOP_POLL = 0.1
 # Longest wait, when told to end, for the controllers to be switched off [s].
@@ -113,9 +115,11 @@ class MujocoNode(Node):
         physics = config.hardware.get('mujoco', MujocoParameters())
         self.hardware = MujocoHardware(self.body, physics, config.time_step)
         self._devices = served_devices(self.body, config.parameters.devices)
+        robot = config.hardware.get('ros2_control', Ros2ControlParameters())
+        self._is_root_read = bool(robot.odometry)
         self.controllers = make_controllers(
             self.body,
-            config.hardware.get('ros2_control', Ros2ControlParameters()),
+            robot,
             self._devices,
             self.parameters.active_controllers,
             self._interfaces(),
@@ -204,9 +208,12 @@ class MujocoNode(Node):
         slower: list[tuple[SlowPublisher, int]] = []
         if parameters.clock_rate > 0:
             slower.append((ClockPublisher(self, qos), ticks_between(parameters.clock_rate, dt)))
-        if parameters.root_rate > 0:
-            ticks = ticks_between(parameters.root_rate, dt)
-            slower.append((RootPublisher(self, self.body, qos, prefix), ticks))
+        if parameters.root_rate != 0.0:
+            usual = parameters.root_rate if parameters.root_rate > 0.0 else ROOT_RATE
+            ticks = ticks_between(usual, dt)
+            follows = parameters.root_rate < 0.0 and parameters.pacing == LOCKSTEP
+            every = 1 if follows and self._is_root_read else ticks
+            slower.append((RootPublisher(self, self.body, qos, prefix), every))
             # Behind a controller_manager robot_state_publisher has the links.
             links = parameters.link_frames and parameters.interface != TOPIC
             try:
@@ -315,8 +322,8 @@ def main(args: list[str] | None = None, make_node: Callable[[], MujocoNode] = Mu
     # Before the middleware's threads are there: they inherit it.
     scheduling = request_realtime(_wanted_priority(words))
     stop = catch_stop_signals()
-    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     try:
+        init_ros(words)
         node = make_node()
     except (CnoidControlError, ParameterException) as error:
         print(f'cnoid_control_mujoco: {error}', file=sys.stderr)

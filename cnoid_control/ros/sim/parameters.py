@@ -84,10 +84,10 @@ class SimulationParameters:
         100.0, 'rate of /clock; 0 for none', unit='Hz', minimum=0.0, maximum=1e5, read_only=True
     )
     root_rate: float = parameter(
-        100.0,
-        'rate of ~/root and /tf; 0 for none',
+        -1.0,
+        'rate of ~/root and /tf; 0 for none; negative for 100 Hz, but in lock-step a ~/root with '
+        'every state where hardware.ros2_control.odometry is set, whose reader needs it',
         unit='Hz',
-        minimum=0.0,
         maximum=1e5,
         read_only=True,
     )

@@ -15,7 +15,6 @@ processor, until the process ends.
 from __future__ import annotations
 
 import threading
-from _thread import LockType, allocate_lock
 from collections.abc import Callable
 from operator import itemgetter
 from time import monotonic
@@ -25,21 +24,21 @@ if TYPE_CHECKING:
     from cnoid_control.runtime.controller_host import ControllerHost
 
 
-class Call(tuple[LockType, 'ControllerHost', str, bool, float]):
+class Call(tuple[list[None], 'ControllerHost', str, bool, float]):
     """One call of controllers' code; whoever closes it owns the robot.
 
     It is a tuple of what the attributes name. The loop itself makes a plain tuple of these in
     every tick, at a fraction of the cost, which becomes a call where somebody has to do with it.
 
     Attributes:
-        lock: taken by whoever closes the call.
+        token: its only element is popped by whoever closes the call, which is one atomic step.
         host: the controllers.
         name: method that is called, for messages.
         in_tick: whether it is part of a tick, which its loser leaves unfinished.
         since: when it began, steady clock [s].
     """
 
-    lock: LockType = property(itemgetter(0))  # type: ignore[assignment]
+    token: list[None] = property(itemgetter(0))  # type: ignore[assignment]
     host: ControllerHost = property(itemgetter(1))  # type: ignore[assignment]
     name: str = property(itemgetter(2))  # type: ignore[assignment]
     in_tick: bool = property(itemgetter(3))  # type: ignore[assignment]
@@ -47,17 +46,21 @@ class Call(tuple[LockType, 'ControllerHost', str, bool, float]):
 
     def close(self) -> bool:
         """Close the call: True for exactly one caller, who owns the robot from then on."""
-        return self.lock.acquire(False)
+        try:
+            self.token.pop()
+        except IndexError:
+            return False
+        return True
 
     @property
     def is_closed(self) -> bool:
         """Whether somebody has closed it."""
-        return self.lock.locked()
+        return not self.token
 
 
 def begin_call(host: ControllerHost, name: str, in_tick: bool) -> Call:
     """Call that begins now."""
-    return Call((allocate_lock(), host, name, in_tick, monotonic()))
+    return Call(([None], host, name, in_tick, monotonic()))
 
 
 class Abandoned(BaseException):
@@ -89,7 +92,7 @@ class HangMonitor:
     def __init__(self) -> None:
         """Watch nothing yet."""
         self.limit = 0.0
-        self.call: tuple[LockType, ControllerHost, str, bool, float] | None = None
+        self.call: tuple[list[None], ControllerHost, str, bool, float] | None = None
         self.hangs = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -139,18 +142,18 @@ class HangMonitor:
         report: Callable[[Call, float], None],
     ) -> None:
         left = self.limit
-        reported: LockType | None = None
+        reported: list[None] | None = None
         while not stop.wait(left):
             # A call that began since the last look is looked at again when its time is over.
             left = self.limit
             call = self.last_call()
-            if call is None or call.lock is reported or call.is_closed:
+            if call is None or call.token is reported or call.is_closed:
                 continue
             age = monotonic() - call.since
             if age < self.limit:
                 left -= age
                 continue
-            reported = call.lock
+            reported = call.token
             if take_over is None:
                 self.hangs += 1
                 report(call, age)

@@ -19,7 +19,7 @@ from cnoid_control.runtime.safety.joint_limits import (
 )
 
 # Bound once: looking these up takes time in every tick.
-fmin, fmax = np.fmin, np.fmax
+greater_equal, less_equal = np.greater_equal, np.less_equal
 
 # Nothing is limited to infinity: a command that is infinite is none.
 LARGEST = np.finfo(float).max
@@ -127,9 +127,11 @@ class CommandGroup(abc.ABC):
             else partial(array.take, joints, None, self.last, 'clip')
         )
         self._values: np.ndarray = np.zeros((self.rows, len(joints)))
-        self._bounded: np.ndarray = np.zeros((self.rows, len(joints)))
         self._lower: np.ndarray = np.full((self.rows, len(joints)), -LARGEST)
         self._upper: np.ndarray = np.full((self.rows, len(joints)), LARGEST)
+        kept = np.zeros((2, *self._values.shape), dtype=bool)
+        self._above, self._below = kept
+        self._truths, self._all_true = kept.tobytes, np.ones_like(kept).tobytes()
         self._dt = 0.0
         # Limits that depend on the state everywhere are never trivially kept.
         self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
@@ -253,11 +255,11 @@ class CommandGroup(abc.ABC):
         self._upper[row] = np.fmin(upper, LARGEST)
 
     def _are_bounded(self) -> bool:
-        # fmin and fmax drop NaN, which thus differs from the outcome as every excess does.
-        values, bounded = self._values, self._bounded
-        fmin(values, self._upper, bounded)
-        fmax(bounded, self._lower, bounded)
-        return bounded.tobytes() == values.tobytes()
+        # NaN is neither above nor below anything. Bytes of truth are few, and cheap to compare.
+        values = self._values
+        greater_equal(values, self._lower, self._above)
+        less_equal(values, self._upper, self._below)
+        return self._truths() == self._all_true
 
 
 class EffortGroup(CommandGroup):
@@ -306,7 +308,7 @@ class EffortGroup(CommandGroup):
             # The body has the rows itself, in one piece.
             self._copies = []
             self._values = body.state_and_effort
-            self._bounded = np.zeros_like(self._values)
+            self._above, self._below = self._above.reshape(-1), self._below.reshape(-1)
             self._lower, self._upper = self._lower.reshape(-1), self._upper.reshape(-1)
 
     def passes(self, dt: float) -> bool:

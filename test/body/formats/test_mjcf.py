@@ -474,6 +474,30 @@ def test_mesh_is_where_the_file_puts_it(tmp_path):
     np.testing.assert_allclose(shape.rotation, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-9)
 
 
+def test_what_is_missing_is_told_in_a_line(tmp_path):
+    """However much it is: many meshes, many sensors without a class."""
+    meshes = ''.join(f'<mesh name="m{i}" file="m{i}.obj"/>' for i in range(9))
+    shapes = ''.join(f'<geom type="mesh" mesh="m{i}"/>' for i in range(9))
+    sensors = ''.join(f'<velocimeter name="v{i}" site="s"/>' for i in range(9))
+    path = tmp_path / 'many.xml'
+    path.write_text(
+        f'<mujoco><asset>{meshes}</asset><worldbody><body name="a"><freejoint/><site name="s"/>'
+        f'<geom size="0.1" name="ball"/>{shapes}</body></worldbody><sensor>{sensors}</sensor>'
+        '<contact><pair geom1="ball" geom2="floor"/></contact></mujoco>'
+    )
+    told = load_body(path).description.warnings
+    assert len(told) == 3
+    first = (
+        f"9 meshes are not there ({tmp_path}: 'm0.obj', 'm1.obj', 'm2.obj', 'm3.obj' and 5 more)"
+    )
+    assert told[0] == f'{first}; 9 shapes are left out, of bodies a'
+    assert told[1].endswith(
+        "they count in a world that has it, such as the simulation's own floor"
+    )
+    assert told[2].startswith('9 sensors without a device class are generic devices: v0 (')
+    assert told[2].endswith(' and 5 more')
+
+
 def test_missing_mesh_is_left_out_with_a_warning(tmp_path):
     """The robot still moves as it should; what is not seen is said."""
     text = WALKER.replace(

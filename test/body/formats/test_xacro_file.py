@@ -123,8 +123,11 @@ def test_only_xacro_has_arguments(root):
 def test_a_missing_argument_is_named(package):
     """An argument without a default has to be given."""
     path = written(package, f'<robot name="a" {XMLNS}>\n  <link name="$(arg side)"/>\n</robot>')
-    with pytest.raises(ModelError, match=r"own\.xacro:2: needs .*'side'.*robot\.arguments\.side"):
+    with pytest.raises(
+        ModelError, match=r"own\.xacro:2: needs .*'side'.*robot\.arguments\.side"
+    ) as caught:
         load_body(path)
+    assert '--argument side=VALUE' in str(caught.value)
     assert load_body(path, arguments={'side': 'left'}).root_link.name == 'left'
 
 

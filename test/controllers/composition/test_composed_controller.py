@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from controllers.arm import make_loop, run
 
+from cnoid_control import run as simulate
 from cnoid_control.controllers.composition import (
     BaseController,
     CompositionController,
@@ -475,3 +476,28 @@ def test_a_mode_that_cannot_be_composed_is_named():
     options = {'stages': {'stiff': {'controller': f'{HERE}:ElbowHighGain'}}, **GAINS}
     with pytest.raises(NoControllerLeft, match=r'stiff: commands .* ALL_STATE_HIGH_GAIN'):
         run(make_loop(ConfiguredMultiController(), options), 0.1)
+
+
+@pytest.mark.parametrize('actuators', ['controller', 'hardware'])
+def test_the_reference_of_a_torque_controller_reaches_the_summary(actuators):
+    """What a part writes into q_target is what its joint is compared with, as without it."""
+    options = {'posture': {'swing': 0.8}, 'move_time': 0.2}
+    alone = simulate('pendulum', 'pd', duration=0.3, options=options)
+    states = {'only': {'controller': 'pd', 'options': options}}
+    machine = {'actuators': actuators, 'states': states}
+    composed = simulate('pendulum', 'state_machine', duration=0.3, options=machine)
+    expected = alone.summary()['max_joint_error']
+    assert expected > 1e-3
+    assert composed.summary()['max_joint_error'] == pytest.approx(expected, rel=0.05)
+    np.testing.assert_allclose(
+        composed.recorded.q_target[5:], alone.recorded.q_target[5:], atol=1e-6
+    )
+
+
+def test_a_reference_that_jumps_is_no_clamped_command():
+    """The target goes along without stiffness, no faster than a command might."""
+    options = {'posture': {'swing': 0.8}, 'move_time': 0.0}
+    states = {'only': {'controller': 'pd', 'options': options}}
+    done = simulate('pendulum', 'state_machine', duration=0.3, options={'states': states})
+    assert not {'velocity', 'position'} & set(done.summary()['limited'])
+    assert done.recorded.q_target[-1, 0] == pytest.approx(0.8)

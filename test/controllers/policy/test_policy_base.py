@@ -162,7 +162,11 @@ def test_an_estimator_cannot_be_told_a_recorded_base(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('options', 'message'),
     [
-        ({'imu': 'LeftCamera'}, 'is no IMU'),
+        ({'imu': 'LeftCamera'}, r'is no IMU; choose from: WaistIMU'),
+        (
+            {'imu': 'WaistImu'},
+            r"imu: 'WaistImu' is not allowed; no such device; choose from: WaistIMU",
+        ),
         ({'imu': 'WaistIMU', 'estimator': {'imu': 'Other'}}, 'the base can be but one'),
         ({'estimator': {'feet': ['Tail']}}, "unknown foot 'Tail'"),
     ],
@@ -172,3 +176,20 @@ def test_what_the_estimator_lacks_is_named(tmp_path: Path, options: Any, message
     sim = Simulation(load_config('sr1_pd', changes(tmp_path, base='estimator', **options)))
     with pytest.raises(CnoidControlError, match=message):
         sim.run(0.01)
+
+
+def test_a_function_keeps_its_size(tmp_path: Path) -> None:
+    """One value would be spread over two places, and nobody would know."""
+    own = tmp_path / 'own.py'
+    own.write_text(
+        'def shrinks(situation):\n    return [1.0, 2.0] if situation.time < 0.05 else [1.0]\n'
+    )
+    given = changes(tmp_path, observations=[f'{own}:shrinks'])
+    linear(tmp_path / 'zero.onnx', np.zeros((29, 2)), np.zeros(29))
+    with Simulation(load_config('sr1_pd', given)) as sim:
+        sim.run(0.2)
+        summary = sim.summary()
+    assert summary['exit'] == 'failed'
+    reason = str(summary['reason'])
+    assert "own.py:shrinks' returned 1 values at 0.0" in reason
+    assert 'and 2 in its first call' in reason

@@ -694,7 +694,7 @@ def test_lists_are_in_the_order_of_the_network(tmp_path: Path) -> None:
             'neither the policy nor the model has a gain for joint0, joint1, joint2',
         ),
         ({'kp': -1.0}, r'kp: -1\.0 is not allowed'),
-        ({'imu': 'gyro'}, "unknown sensor 'gyro'; choose from: imu"),
+        ({'imu': 'gyro'}, "imu: 'gyro' is not allowed; no such device; choose from: imu"),
         ({'velocity': {'lower': [1.0]}}, 'it needs vx, vy and the yaw rate'),
         (
             {'velocity': {'lower': [1.0, 0.0, 0.0], 'upper': [0.5, 1.0, 1.0]}},

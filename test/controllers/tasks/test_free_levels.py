@@ -11,6 +11,7 @@ from cnoid_control.controllers.tasks import (
     JointVelocityConstraint,
     JointVelocityTask,
     TaskSolver,
+    free_levels,
 )
 from cnoid_control.controllers.tasks.free_levels import FreeLevels
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
@@ -138,6 +139,23 @@ def test_strict_levels_are_what_another_solver_finds(sr1, monkeypatch, seed, dam
     np.testing.assert_allclose(controller.velocity, lexicographic(controller, levels), atol=1e-6)
 
 
+def test_levels_above_keep_what_they_have_reached_to_the_last_digit(sr1):
+    """Joints that weigh a thousand times what the root does take no digits away."""
+    group = sr1.joint_group('all')
+    sr1.q[:] = 0.3 * np.random.default_rng(0).normal(size=sr1.num_joints)
+    controller = TaskSolver(sr1, group, 0.01, QpSolver(damping=1e-6))
+    foot = controller.add_task(BodyVelocityTask('foot', sr1.link('LLEG_ANKLE_R')))
+    foot.target.set([0.1, -0.2, 0.1, 0.3, 0.2, -0.1])
+    controller.compute()
+    rows = foot.jacobian(controller.kinematics)
+    reached = rows @ controller.velocity
+    rest = controller.add_task(JointVelocityTask('rest', group))
+    rest.priority, rest.weight = 1, 1e-3
+    rest.target.set(np.full(29, 0.5))
+    controller.compute()
+    np.testing.assert_allclose(rows @ controller.velocity, reached, atol=1e-11)
+
+
 def test_dependent_rows_above_the_last_level_are_left_to_another_way(sr1):
     """The same link twice says nothing about what the products could be solved for."""
     group = sr1.joint_group('all')
@@ -166,3 +184,23 @@ def test_a_method_put_on_a_constraint_counts_in_the_next_tick(arm, all_joints):
     del limit.compute_scaling_factor
     controller.compute()
     np.testing.assert_allclose(controller.velocity, 0.4, atol=1e-5)
+
+
+@pytest.mark.parametrize('damping', [1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3])
+def test_what_damping_takes_is_the_same_in_two_ways(sr1, monkeypatch, damping):
+    """Two terms of a series where it is small, or a system of its own."""
+    group = sr1.joint_group('all')
+    random = np.random.default_rng(5)
+    controller = TaskSolver(sr1, group, 0.01, QpSolver(damping=damping))
+    for priority, name in enumerate(LINKS[:3]):
+        task = controller.add_task(BodyVelocityTask(name, sr1.link(name)))
+        task.priority = priority
+        task.target.set(random.normal(size=6))
+    rest = controller.add_task(JointVelocityTask('rest', group))
+    rest.priority, rest.weight = 2, 0.01
+    velocities = []
+    for largest in (0.0, free_levels.SMALL_DAMPING):
+        monkeypatch.setattr(free_levels, 'SMALL_DAMPING', largest)
+        assert controller.compute() is ControllerResult.SOLUTION_FOUND
+        velocities.append(controller.velocity)
+    np.testing.assert_allclose(*velocities, rtol=0.0, atol=2e-9)

@@ -145,20 +145,20 @@ def test_an_interpolator_of_ones_own(run):
 def test_entry_points_of_other_packages_are_found(run, monkeypatch):
     """Each kind has a group of its own, and unknown names list what is registered."""
     asked = []
-    real = registry.entry_points
+    real = registry.entry_points_by_name
 
     def fake(group):
         asked.append(group)
         if group == 'cnoid_control.controllers':
-            return real(group=group)
+            return real(group)
         word = group.rsplit('.')[-1]
         names = {'tasks': 'Crawl', 'constraints': 'EnergyLimit', 'interpolators': 'HalfWay'}
         name = names.get(word, 'TransposeSolver')
-        return [EntryPoint('mine', f'own_classes:{name}', group)]
+        return {'mine': EntryPoint('mine', f'own_classes:{name}', group)}
 
     monkeypatch.syspath_prepend(str(FILE.parent))
     registry._entry_points_in.cache_clear()
-    monkeypatch.setattr(registry, 'entry_points', fake)
+    monkeypatch.setattr(registry, 'entry_points_by_name', fake)
     try:
         loop = run(
             solver='mine',

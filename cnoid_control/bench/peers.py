@@ -1,0 +1,161 @@
+"""Others' programs that rows compare with, in environments of their own.
+
+Nothing is put into the environment that runs: another one finds everything that is installed
+here, after its own, so that both sides of a row have the same libraries. Peers that rows need
+together share one; others may want libraries in versions that do not go together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import site
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cnoid_control.catalog import cache_folder
+from cnoid_control.exceptions import CnoidControlError
+
+# What to install for a module that rows need. The extra `bench` of setup.py has those of them that
+# can be installed beside everything else.
+PEERS = {
+    'pink': 'pin-pink>=3.0',
+    'quadprog': 'quadprog>=0.1.11',
+    'klampt': 'klampt>=0.10',
+    'placo': 'placo>=0.9',
+    'tsid': 'tsid>=1.8',
+    'mink': 'mink>=0.0.5',
+}
+FIND = (
+    'import importlib.util, json, sys; '
+    'print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name)]))'
+)
+# What pip says where it reaches nobody.
+OFFLINE = ('connection broken', 'ConnectTimeout', 'NameResolutionError', 'Network is unreachable')
+LOOK_THERE = 'cnoid_control_running.pth'
+
+
+class PeerEnvironment:
+    """A virtual environment in the cache, for this interpreter and what it has.
+
+    Attributes:
+        modules: the peers.
+        folder: where it is.
+    """
+
+    def __init__(self, modules: Iterable[str], tell: Callable[[str], None]) -> None:
+        """Name it; nothing is made yet.
+
+        Args:
+            modules: the peers, modules that rows need.
+            tell: told what is being done.
+        """
+        self.modules = sorted(modules)
+        self._tell = tell
+        there = _site_folders()
+        digest = hashlib.sha1('\n'.join([sys.base_prefix, *there]).encode()).hexdigest()[:12]
+        version = f'{sys.version_info.major}.{sys.version_info.minor}'
+        name = '-'.join([f'python{version}', *self.modules, digest])
+        self.folder = cache_folder() / 'bench' / name
+        self._there = there
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / ('Scripts/python.exe' if sys.platform == 'win32' else 'bin/python')
+
+    def make(self) -> None:
+        """Make it where it is not there yet.
+
+        Raises:
+            CnoidControlError: it cannot be made.
+        """
+        if not self.python.exists() or not self._own_folder():
+            self._tell(f'making an environment in {self.folder}')
+            made = _run([sys.executable, '-m', 'venv', '--clear', str(self.folder)])
+            if made.returncode:
+                raise CnoidControlError(
+                    f'an environment cannot be made in {self.folder}: {_last(made)}'
+                )
+        own = self._own_folder()
+        assert own is not None  # It has just been made.
+        # Theirs come after its own, with all that their .pth files do.
+        lines = [f'import site; site.addsitedir({folder!r})' for folder in self._there]
+        (own / LOOK_THERE).write_text('\n'.join(lines) + '\n', encoding='utf-8')
+
+    def _own_folder(self) -> Path | None:
+        return next(self.folder.glob('**/site-packages'), None)
+
+    def install(self) -> None:
+        """Install what is not there of the peers; which has no wheel is told and left out.
+
+        Raises:
+            CnoidControlError: no package index can be reached.
+        """
+        there = self.found()
+        for name in self.modules:
+            if name in there or name not in PEERS:
+                continue
+            self._tell(f'installing {PEERS[name]}')
+            words = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
+            words += ['--only-binary', ':all:', '--retries', '1', '--timeout', '15', PEERS[name]]
+            done = _run([str(self.python), *words])
+            if done.returncode and any(sign in done.stderr for sign in OFFLINE):
+                raise CnoidControlError(
+                    f'{PEERS[name]} cannot be installed: no package index can be reached; peers '
+                    'come from one, --compare needs a network the first time'
+                )
+            if done.returncode:
+                self._tell(f'{name} is left out: {_last(done)}')
+
+    def found(self) -> list[str]:
+        """Those of the peers that can be imported there.
+
+        Raises:
+            CnoidControlError: its interpreter does not run.
+        """
+        done = _run([str(self.python), '-c', FIND, *self.modules])
+        if done.returncode:
+            raise CnoidControlError(
+                f'{self.python} does not run: {_last(done)}; remove its folder'
+            )
+        names: list[str] = json.loads(done.stdout.splitlines()[-1])
+        return names
+
+    def measure(self, names: Sequence[str], repeats: int | None) -> dict[str, Any]:
+        """Measure rows there; the report of `cnoid_control bench --json`.
+
+        Raises:
+            CnoidControlError: it gives no report.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            # To a file: others write to the standard output what they like.
+            file = Path(folder) / 'report.json'
+            words = ['-m', 'cnoid_control.cli.main', 'bench', *names, '--json', str(file)]
+            if repeats is not None:
+                words += ['--repeats', str(repeats)]
+            done = _run([str(self.python), *words])
+            if not file.is_file():
+                raise CnoidControlError(f'the rows of peers gave no report: {_last(done)}')
+            report: dict[str, Any] = json.loads(file.read_text(encoding='utf-8'))
+        return report
+
+
+def _site_folders() -> list[str]:
+    """Folders that hold what is installed for this interpreter."""
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    return [folder for folder in folders if folder in sys.path]
+
+
+def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    """The last thing that a program said, where it said anything."""
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return lines[-1].removeprefix('ERROR: ') if lines else f'exit status {done.returncode}'
