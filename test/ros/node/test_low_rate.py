@@ -11,11 +11,12 @@ pytest.importorskip('control_msgs.msg', reason='interfaces are not built')
 
 from served_node import ServedNode
 
-PERIOD = 0.25
+# So long that a machine which is busy for a second loses no state of three and a half.
+PERIOD = 1.0
 
 
 def test_a_robot_of_a_low_rate_runs(rig: RobotRig, tmp_path: Path) -> None:
-    """States every 250 ms are not too old, though that is more than 50 ms."""
+    """States every second are not too old, though that is more than 50 ms."""
     served = ServedNode(
         rig,
         tmp_path,
@@ -30,7 +31,7 @@ def test_a_robot_of_a_low_rate_runs(rig: RobotRig, tmp_path: Path) -> None:
         served.activate()
         session = served.session
         ticks = session.loop.tick
-        rig.wait(lambda: session.loop.tick > ticks + 10 or session.safe_state.is_engaged)
+        rig.wait(lambda: session.loop.tick > ticks + 4 or session.safe_state.is_engaged)
         assert not session.safe_state.is_engaged, session.safe_state.reason
         assert session.watchdog.trips == []
         assert session.hardware.state_timeout == pytest.approx(3.5 * PERIOD)
