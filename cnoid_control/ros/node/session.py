@@ -106,9 +106,10 @@ class ControlSession:
             raise
         self.statistics = LoopStatistics(config.time_step)
         self._echo = CommandEcho(node, self.hardware)
-        self._endpoints = EndpointWatch(
-            node, self.hardware, self.watchdog, supervision, self._echo
-        )
+        # In lock-step a robot waits, and so may somebody who reads what answers each state, before
+        # a look has found that they listen.
+        echo = None if self.hardware.waits_for_commands else self._echo
+        self._endpoints = EndpointWatch(node, self.hardware, self.watchdog, supervision, echo)
         self.runner = SessionLoop(self.loop, self.hardware, self._after_tick, self._leave, ended)
         swapper = HotSwap(self.loop, parameters.swap_blend_time, given.safe_state)
         self.operation = Supervisor(config, self.loop, self.hardware, self.runner, swapper)

@@ -1,16 +1,18 @@
 """What the node watches at the other ends of its topics."""
 
 import threading
+import time
 
 import pytest
 from rclpy.node import Node
 from robot_rig import QOS
 from sensor_msgs.msg import JointState
+from served_node import ServedNode
 from std_msgs.msg import Float64MultiArray
 
 from cnoid_control.ros.node import endpoint_watch
 from cnoid_control.ros.node.command_echo import CommandEcho
-from cnoid_control.ros.node.endpoint_watch import EndpointWatch
+from cnoid_control.ros.node.endpoint_watch import PERIOD, EndpointWatch
 from cnoid_control.runtime.safety.watchdog import WatchdogParameters
 
 
@@ -83,6 +85,23 @@ def test_it_looks_who_hears_the_commands_and_all_do_when_it_ends(rig, watchdog):
     endpoints.stop()
     assert echo.has_readers
     echo.close()
+
+
+@pytest.mark.parametrize('lock_step', [False, True])
+def test_in_lock_step_commands_are_shown_whoever_listens(rig, tmp_path, lock_step):
+    """Who reads them to let the robot go on may not have been found yet."""
+    options = {'hardware__ros2_control__lock_step': lock_step}
+    served = ServedNode(rig, tmp_path, 'ros_controllers:Hold', **options)
+    try:
+        served.activate()
+        echo = served.session._echo
+        if lock_step:
+            time.sleep(5 * PERIOD)
+            assert echo.has_readers
+        else:
+            rig.wait(lambda: not echo.has_readers)
+    finally:
+        served.close()
 
 
 def test_states_of_two_nodes_are_not_safe(rig, check):
