@@ -145,6 +145,8 @@ ROWS = (
         goal=1.3,
         calls=300,
         needs='onnxruntime onnx',
+        why='from run to run it is 1.2 to 1.4, by where the weights of the network come to lie in '
+        'memory: they push what Python needs out of the cache',
     ),
     BenchRow(
         name='policy_between',

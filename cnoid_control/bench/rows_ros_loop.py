@@ -104,6 +104,7 @@ ROWS = (
         _of_rates(C),
         '>=',
         0.6,
+        COLD,
     ),
     *_rows(
         'ros_loop_stock_rate',
@@ -112,5 +113,6 @@ ROWS = (
         _of_rates(STOCK),
         '>=',
         2.5,
+        COLD,
     ),
 )
