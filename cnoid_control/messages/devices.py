@@ -87,7 +87,7 @@ class NumbersMessage:
             values = getattr(device, attribute)
             values[:] = message[path]
             if not math.isfinite(values.dot(values)) or (
-                covariance and message[covariance][0] == -1.0
+                covariance and message[covariance].item(0) == -1.0
             ):
                 is_good = False
         return is_good

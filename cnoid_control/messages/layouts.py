@@ -15,7 +15,6 @@ from cnoid_control.messages.cdr import (
     STAMP,
     STAMP_FIELDS,
     MessagePlaces,
-    Place,
     aligned_copy,
     read_stamp,
 )
@@ -177,41 +176,29 @@ class MessageBuffer:
         return bytes(self._bytes)
 
 
-class StampedNumbers:
+class StampedNumbers(dict[str, np.ndarray]):
     """Reads a message that has nothing but float64 numbers behind its header.
 
-    Attributes:
-        numbers: all numbers of the last message.
+    It maps each field to its numbers in the last message: an array that the next message refills,
+    or that stays behind where that one has another length or byte order.
     """
 
     def __init__(self, schema: str) -> None:
-        """Read messages of type `package/msg/Type`."""
+        """Read messages of type `package/msg/Type`; all numbers are zero before the first."""
+        super().__init__()
         self._schema = schema
-        self._places = MessageLayout(schema).places
-        numbers = [place for path, place in self._places.numbers.items() if path != 'header.stamp']
-        self._begin = numbers[0].offset
-        self.numbers = np.full((numbers[-1].end - self._begin) // 8, np.nan)
-        self._views: dict[str, np.ndarray] = {}
-        # What the place of the numbers was learnt from, and a copy of the message.
-        self._length = -1
-        self._preamble = b''
-        self._name_length = b''
-        self._order = '<'
-        self._copy = aligned_copy(b'')
-        self._source = self.numbers
+        self._learn(MessageLayout(schema).template)
 
     @property
     def stamp(self) -> int:
         """Stamp of the last message [ns]; 0 before the first."""
-        return read_stamp(bytes(self._copy), self._order) if self._copy else 0
+        return read_stamp(bytes(self._copy))
 
-    def __getitem__(self, path: str) -> np.ndarray:
-        """Numbers of a field in the last message; always the same array."""
-        view = self._views.get(path)
-        if view is None:
-            place: Place = self._places[path]
-            first = (place.offset - self._begin) // 8
-            view = self._views[path] = self.numbers[first : first + place.size]
+    def __missing__(self, path: str) -> np.ndarray:
+        """Numbers of a field that was not asked for since the places were learnt."""
+        place = self._places[path]
+        view = np.frombuffer(self._copy, place.dtype, place.size, place.offset)
+        self[path] = view
         return view
 
     def decode(self, data: bytes) -> None:
@@ -228,15 +215,13 @@ class StampedNumbers:
         ):
             self._learn(data)
         self._copy[:] = data
-        self.numbers[:] = self._source
 
     def _learn(self, data: bytes) -> None:
+        # What the places were learnt from, and a copy of the message.
         self._length = -1
-        places = MessagePlaces(self._schema, data)
-        begin = next(p.offset for path, p in places.numbers.items() if path != 'header.stamp')
-        self._order = places.order
+        self._places = MessagePlaces(self._schema, data)
         self._copy = aligned_copy(data)
-        self._source = np.frombuffer(self._copy, places.order + 'f8', self.numbers.size, begin)
+        self.clear()
         self._preamble, self._name_length = data[:STAMP], data[FRAME_ID : FRAME_ID + 4]
         self._length = len(data)
 
