@@ -12,7 +12,7 @@ from cnoid_control.cli.output_file import check_output
 from cnoid_control.exceptions import CnoidControlError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from cnoid_control.bench.report import Report
 
@@ -58,11 +58,7 @@ def run(args: argparse.Namespace) -> int:
 
     report = measure_rows(rows, args.repeats, messages.status, tell)
     if args.compare and report.missing:
-        try:
-            _compare(report, args.repeats, tell)
-        except CnoidControlError as error:
-            # What was measured here is shown all the same.
-            tell(f'--compare: {error}')
+        _compare(report, args.repeats, tell)
         report.sort([row.name for row in rows])
     if args.markdown:
         write_markdown(report, args.markdown)
@@ -77,9 +73,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(report: Report, repeats: int | None, tell: Callable[[str], None]) -> None:
-    """Measure the rows that are missing where what they need can be had."""
-    from cnoid_control.bench.peers import PEERS, PeerEnvironment
-    from cnoid_control.bench.report import Report
+    """Measure the missing rows where what they need can be had, and tell of the others."""
+    from cnoid_control.bench.peers import PEERS
 
     rows_of: dict[tuple[str, ...], list[str]] = {}
     for row in report.missing:
@@ -87,9 +82,27 @@ def _compare(report: Report, repeats: int | None, tell: Callable[[str], None]) -
     for needs, names in rows_of.items():
         if not set(needs) <= set(PEERS):
             continue
-        environment = PeerEnvironment(needs, tell)
-        environment.make()
-        environment.install()
-        if set(environment.found()) == set(needs):
-            tell(f'measuring beside {", ".join(needs)}: {", ".join(names)}')
-            report.take(Report.from_dict(environment.measure(names, repeats)), needs)
+        try:
+            _measure_beside(needs, names, report, repeats, tell)
+        except CnoidControlError as error:
+            # What was measured without these peers, or can be, is shown all the same.
+            tell(f'--compare: {error}')
+
+
+def _measure_beside(
+    needs: Sequence[str],
+    names: Sequence[str],
+    report: Report,
+    repeats: int | None,
+    tell: Callable[[str], None],
+) -> None:
+    """Measure rows in an environment that has the peers which they need, where it gets them."""
+    from cnoid_control.bench.peers import PeerEnvironment
+    from cnoid_control.bench.report import Report
+
+    environment = PeerEnvironment(needs, tell)
+    environment.make()
+    environment.install()
+    if set(environment.found()) == set(needs):
+        tell(f'measuring beside {", ".join(needs)}: {", ".join(names)}')
+        report.take(Report.from_dict(environment.measure(names, repeats)), needs)

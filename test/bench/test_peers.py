@@ -132,22 +132,30 @@ def test_rows_of_peers_are_measured_there(monkeypatch, capsys, tmp_path):
 
 
 def test_what_was_measured_is_shown_where_peers_cannot_be_had(monkeypatch, capsys):
-    """With the reason, and with the rows that are missing."""
+    """With the reason, with the rows that are missing and with those of other peers."""
     rows = [
         MetricRow('one', 'a thing', 'a peer', lambda: 2.0, 's', goal=3.0, needs=INSTALLED),
         MetricRow('two', 'a thing', 'a peer', lambda: 2.0, 's', goal=3.0),
+        MetricRow('three', 'a thing', 'a peer', lambda: 2.0, 's', goal=3.0, needs='peer_b'),
     ]
     monkeypatch.setattr(registry, 'bench_rows', lambda names: rows)
-    monkeypatch.setattr(peers, 'PEERS', {INSTALLED: 'no-such-peer'})
+    monkeypatch.setattr(peers, 'PEERS', {INSTALLED: 'no-such-peer', 'peer_b': 'x'})
 
     def make(self):
-        raise CnoidControlError('the disk is full')
+        if self.modules == [INSTALLED]:
+            raise CnoidControlError('the disk is full')
+
+    def measure(self, names, repeats):
+        return Report(figures=[row.result() for row in rows if row.name in names]).to_dict()
 
     monkeypatch.setattr(PeerEnvironment, 'make', make)
+    monkeypatch.setattr(PeerEnvironment, 'install', lambda self: None)
+    monkeypatch.setattr(PeerEnvironment, 'found', lambda self: self.modules)
+    monkeypatch.setattr(PeerEnvironment, 'measure', measure)
     assert main(['bench', '--compare', '--json']) == 0
     shown = capsys.readouterr()
     report = json.loads(shown.out)
-    assert [figure['name'] for figure in report['figures']] == ['two']
+    assert [figure['name'] for figure in report['figures']] == ['two', 'three']
     assert [row['name'] for row in report['missing']] == ['one']
     assert '--compare: the disk is full' in shown.err
 
