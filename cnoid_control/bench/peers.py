@@ -30,10 +30,17 @@ PEERS = {
     'tsid': 'tsid>=1.8',
     'mink': 'mink>=0.0.5',
 }
-FIND = (
-    'import importlib.util, json, sys; '
-    'print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name)]))'
-)
+# Imports modules; prints why each cannot be, empty for those that can.
+IMPORT = """
+import importlib, json, sys
+reasons = dict.fromkeys(sys.argv[1:], '')
+for name in reasons:
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        reasons[name] = f'{type(error).__name__}: {error}'
+print(json.dumps(reasons))
+"""
 # What pip says where it reaches nobody.
 OFFLINE = ('connection broken', 'ConnectTimeout', 'NameResolutionError', 'Network is unreachable')
 LOOK_THERE = 'cnoid_control_running.pth'
@@ -96,21 +103,33 @@ class PeerEnvironment:
         Raises:
             CnoidControlError: no package index can be reached.
         """
-        there = self.found()
-        for name in self.modules:
-            if name in there or name not in PEERS:
+        for name, reason in self._reasons().items():
+            if not reason or name not in PEERS:
                 continue
             self._tell(f'installing {PEERS[name]}')
-            words = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check']
-            words += ['--only-binary', ':all:', '--retries', '1', '--timeout', '15', PEERS[name]]
-            done = _run([str(self.python), *words])
-            if done.returncode and any(sign in done.stderr for sign in OFFLINE):
-                raise CnoidControlError(
-                    f'{PEERS[name]} cannot be installed: no package index can be reached; peers '
-                    'come from one, --compare needs a network the first time'
-                )
-            if done.returncode:
-                self._tell(f'{name} is left out: {_last(done)}')
+            done = self._pip(PEERS[name])
+            if not done.returncode and self._reasons()[name]:
+                # Compiled libraries look for each other in their own folder, not where ours are.
+                done = self._pip('--ignore-installed', PEERS[name])
+            reason = _last(done) if done.returncode else self._reasons()[name]
+            if reason:
+                self._tell(f'{name} is left out: {reason}')
+
+    def _pip(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Install wheels.
+
+        Raises:
+            CnoidControlError: no package index can be reached.
+        """
+        options = ['--quiet', '--disable-pip-version-check', '--only-binary', ':all:']
+        options += ['--retries', '1', '--timeout', '15']
+        done = _run([str(self.python), '-m', 'pip', 'install', *options, *words])
+        if done.returncode and any(sign in done.stderr for sign in OFFLINE):
+            raise CnoidControlError(
+                f'{words[-1]} cannot be installed: no package index can be reached; peers '
+                'come from one, --compare needs a network the first time'
+            )
+        return done
 
     def found(self) -> list[str]:
         """Those of the peers that can be imported there.
@@ -118,13 +137,17 @@ class PeerEnvironment:
         Raises:
             CnoidControlError: its interpreter does not run.
         """
-        done = _run([str(self.python), '-c', FIND, *self.modules])
+        return [name for name, reason in self._reasons().items() if not reason]
+
+    def _reasons(self) -> dict[str, str]:
+        """Why each peer cannot be imported there; empty for those that can."""
+        done = _run([str(self.python), '-c', IMPORT, *self.modules])
         if done.returncode:
             raise CnoidControlError(
                 f'{self.python} does not run: {_last(done)}; remove its folder'
             )
-        names: list[str] = json.loads(done.stdout.splitlines()[-1])
-        return names
+        reasons: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+        return reasons
 
     def measure(self, names: Sequence[str], repeats: int | None) -> dict[str, Any]:
         """Measure rows there; the report of `cnoid_control bench --json`.

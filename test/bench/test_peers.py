@@ -36,10 +36,10 @@ def environment(cache, monkeypatch) -> PeerEnvironment:
     return made
 
 
-def add_module(environment: PeerEnvironment, name: str) -> None:
+def add_module(environment: PeerEnvironment, name: str, code: str = '') -> None:
     """What pip would do for a peer."""
     own = next(environment.folder.glob('**/site-packages'))
-    (own / f'{name}.py').write_text('')
+    (own / f'{name}.py').write_text(code)
 
 
 def test_it_has_what_is_installed_here_and_its_own(environment):
@@ -55,8 +55,8 @@ def test_it_has_what_is_installed_here_and_its_own(environment):
     assert subprocess.run([sys.executable, '-c', 'import a_peer'], check=False).returncode
 
 
-def test_only_what_is_not_there_is_installed(environment, monkeypatch):
-    """One at a time, as wheels, by the name that the package index has for it."""
+def pip_of(environment: PeerEnvironment, monkeypatch, installs) -> list[list[str]]:
+    """What pip is called with, where `installs(words)` stands for what it does."""
     calls = []
     real = peers._run
 
@@ -64,30 +64,63 @@ def test_only_what_is_not_there_is_installed(environment, monkeypatch):
         if 'pip' not in words:
             return real(words)
         calls.append(words)
-        return subprocess.CompletedProcess(words, 0, '', '')
+        return installs(words) or subprocess.CompletedProcess(words, 0, '', '')
 
     monkeypatch.setattr(peers, '_run', run)
     monkeypatch.setattr(peers, 'PEERS', {'numpy': 'numpy', 'b_peer': 'no-such-peer>=1.0'})
+    return calls
+
+
+def test_only_what_is_not_there_is_installed(environment, monkeypatch):
+    """One at a time, as wheels, by the name that the package index has for it."""
+    calls = pip_of(environment, monkeypatch, lambda words: add_module(environment, 'b_peer'))
     environment.install()
     assert [words[-1] for words in calls] == ['no-such-peer>=1.0']
     assert {'--only-binary', ':all:'} <= set(calls[0])
     assert calls[0][0] == str(environment.python)
+    environment.install()
+    assert len(calls) == 1
 
 
-def test_without_a_network_it_says_so(monkeypatch):
+def test_what_cannot_be_imported_beside_our_libraries_gets_its_own(environment, monkeypatch):
+    """Where that does not help either, it is left out, with the reason."""
+    told = []
+    environment = PeerEnvironment([*MODULES, 'c_peer'], told.append)
+    environment.make()
+
+    def install(words):
+        lonely = 'raise OSError("libpeer.so.1")'
+        add_module(environment, 'b_peer', lonely)
+        add_module(environment, 'c_peer', '' if '--ignore-installed' in words else lonely)
+
+    calls = pip_of(environment, monkeypatch, install)
+    monkeypatch.setattr(peers, 'PEERS', {'c_peer': 'c-peer'})
+    environment.install()
+    assert ['--ignore-installed' in words for words in calls] == [False, True]
+    assert 'c_peer' in environment.found()
+    monkeypatch.setattr(peers, 'PEERS', {'b_peer': 'b-peer'})
+    environment.install()
+    assert 'b_peer is left out: OSError: libpeer.so.1' in told
+    assert 'b_peer' not in environment.found()
+
+
+def test_without_a_network_it_says_so(environment, monkeypatch):
     """What has no wheel, on the other hand, is left out, and the others are installed."""
     told, said = [], ['WARNING: Retrying after connection broken by NewConnectionError\nERROR: No']
-    monkeypatch.setattr(
-        peers, '_run', lambda words: subprocess.CompletedProcess(words, 1, '', said[-1])
+    environment = PeerEnvironment(['e_peer', 'd_peer'], told.append)
+    environment.make()
+    pip_of(
+        environment, monkeypatch, lambda words: subprocess.CompletedProcess(words, 1, '', said[-1])
     )
-    monkeypatch.setattr(PeerEnvironment, 'found', lambda self: [])
-    environment = PeerEnvironment(['pink', 'klampt'], told.append)
-    with pytest.raises(CnoidControlError, match='no package index can be reached'):
+    monkeypatch.setattr(peers, 'PEERS', {'d_peer': 'd-peer', 'e_peer': 'e-peer'})
+    with pytest.raises(
+        CnoidControlError, match=r'd-peer cannot .*: no package index can be reached'
+    ):
         environment.install()
     said.append('ERROR: No matching distribution found')
     environment.install()
-    assert 'pink is left out: No matching distribution found' in told
-    assert 'klampt is left out: No matching distribution found' in told
+    assert 'd_peer is left out: No matching distribution found' in told
+    assert 'e_peer is left out: No matching distribution found' in told
 
 
 def test_rows_of_peers_are_measured_there(monkeypatch, capsys, tmp_path):
