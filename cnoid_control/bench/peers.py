@@ -20,15 +20,15 @@ from typing import Any
 from cnoid_control.catalog import cache_folder
 from cnoid_control.exceptions import CnoidControlError
 
-# What to install for a module that rows need. The extra `bench` of setup.py has those of them that
-# can be installed beside everything else.
+# What to install for a module that rows need: its distribution, and where need be what goes with
+# it. The extra `bench` of setup.py has those that can be installed beside everything else.
 PEERS = {
     'pink': 'pin-pink>=3.0',
     'quadprog': 'quadprog>=0.1.11',
     'klampt': 'klampt>=0.10',
     'placo': 'placo>=0.9',
-    'tsid': 'tsid>=1.8',
-    'mink': 'mink>=0.0.5',
+    # Its wheel does not say with which versions of these libraries it was linked.
+    'tsid.tsid_pywrap': 'tsid==1.7.1 pin==3.4.0 cmeel-urdfdom<5 cmeel-tinyxml2<11',
 }
 # Imports modules; prints why each cannot be, empty for those that can.
 IMPORT = """
@@ -107,10 +107,10 @@ class PeerEnvironment:
             if not reason or name not in PEERS:
                 continue
             self._tell(f'installing {PEERS[name]}')
-            done = self._pip(PEERS[name])
+            done = self._pip(*PEERS[name].split())
             if not done.returncode and self._reasons()[name]:
                 # Compiled libraries look for each other in their own folder, not where ours are.
-                done = self._pip('--ignore-installed', PEERS[name])
+                done = self._pip(*PEERS[name].split(), '--ignore-installed')
             reason = _last(done) if done.returncode else self._reasons()[name]
             if reason:
                 self._tell(f'{name} is left out: {reason}')
@@ -126,7 +126,7 @@ class PeerEnvironment:
         done = _run([str(self.python), '-m', 'pip', 'install', *options, *words])
         if done.returncode and any(sign in done.stderr for sign in OFFLINE):
             raise CnoidControlError(
-                f'{words[-1]} cannot be installed: no package index can be reached; peers '
+                f'{words[0]} cannot be installed: no package index can be reached; peers '
                 'come from one, --compare needs a network the first time'
             )
         return done

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -118,7 +119,7 @@ def _processor() -> str:
 def installed_versions() -> dict[str, str]:
     """Versions of the libraries and peers that are installed."""
     found = {}
-    peers = [requirement.partition('>')[0] for requirement in PEERS.values()]
+    peers = [re.split('[=>]', requirements)[0] for requirements in PEERS.values()]
     for name in (*LIBRARIES, *ROS, *peers):
         try:
             found[name] = metadata.version(name)

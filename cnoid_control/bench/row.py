@@ -34,7 +34,11 @@ def _is_there(need: str) -> bool:
         return shutil.which(need.removeprefix(PROGRAM)) is not None
     if need == FIFO:
         return _may_use_fifo()
-    return importlib.util.find_spec(need) is not None
+    try:
+        return importlib.util.find_spec(need) is not None
+    except ModuleNotFoundError:
+        # What it is a part of is missing.
+        return False
 
 
 def _may_use_fifo() -> bool:

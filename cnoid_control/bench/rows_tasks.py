@@ -232,7 +232,8 @@ ROWS = (
         goal=0.3,
         calls=200,
         needs='pink quadprog',
-        why='limits hold the motion here: a quarter of the time is the quadratic program, which '
-        'both sides solve in compiled code, and a quarter the logarithms of six poses',
+        why='limits hold the motion here: of 92 µs the errors of the six poses take 23, the '
+        'quadratic program, which both sides solve in compiled code, 18, the rows of the tasks '
+        '11, and the rest some forty calls of numpy for products, limits and checks',
     ),
 )

@@ -29,6 +29,7 @@ def test_only_what_is_not_there_is_missing():
     """Modules are separated by blanks; nothing is imported to find out."""
     assert missing_modules('') == []
     assert missing_modules('json no_such_peer') == ['no_such_peer']
+    assert missing_modules('os.path no_such_peer.part') == ['no_such_peer.part']
 
 
 def test_rows_that_cannot_be_measured_say_what_they_need(monkeypatch, capsys):

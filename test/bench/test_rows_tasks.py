@@ -5,7 +5,8 @@ import importlib.util
 import numpy as np
 import pytest
 
-from cnoid_control.bench import rows_tasks, rows_tasks_placo
+from cnoid_control.bench import rows_tasks, rows_tasks_placo, rows_tasks_tsid
+from cnoid_control.bench.row import missing_modules
 from cnoid_control.controllers.tasks.controller import TasksController
 
 
@@ -57,3 +58,16 @@ def test_levels_and_weights_are_the_same_tasks():
     assert [len(solver.active_tasks) for solver in solvers] == [7, 7]
     levels = [{task.priority for task in solver.active_tasks} for solver in solvers]
     assert levels == [{0, 1, 2}, {0}]
+
+
+@pytest.mark.skipif(missing_modules(rows_tasks_tsid.TSID) != [], reason='TSID is not installed')
+def test_six_tasks_take_the_torques_of_tsid():
+    """With limits of velocity that hold some joints back."""
+    body = rows_tasks.humanoid()
+    solver, torques = rows_tasks_tsid.torques_here(body)
+    wanted = rows_tasks_tsid.torques_of_tsid(body)()
+    np.testing.assert_allclose(
+        torques(), wanted, atol=rows_tasks_tsid.TOLERANCE * np.abs(wanted).max()
+    )
+    limits = rows_tasks.speed_limits(body)[solver.kinematics.joint_slots]
+    assert np.isclose(np.abs(solver.velocity), limits, rtol=1e-4).any()
