@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,8 @@ ResultT = TypeVar('ResultT')
 Turns = dict[str, list[Drive]]
 Rates = dict[str, list[float]]
 
+# How often a measurement begins anew because the machine has stood still.
+RETRIES = 4
 ROUNDS = 3
 TICKS = 3000
 # Ticks before those that count.
@@ -30,6 +33,10 @@ TRIAL_TIME, TRIALS, FACTOR = 0.5, 2, 1.15
 # Rates that are tried at most [Hz], and how close the robot itself must come to one.
 HIGHEST, KEPT = 20000.0, 0.97
 RATE_ROUNDS = 2
+
+
+class StoodStill(CnoidControlError):
+    """Nothing ran for so long that what was measured says nothing of the controllers."""
 
 
 def take_turns(priority: int, rounds: int = ROUNDS, ticks: int = TICKS) -> Turns:
@@ -48,8 +55,8 @@ def take_turns(priority: int, rounds: int = ROUNDS, ticks: int = TICKS) -> Turns
     """
 
     def drive(pair: Driven) -> Drive:
-        pair.drive(RATE, min(WARM_UP, ticks))
-        turn = pair.drive(RATE, ticks)
+        require_valid(pair.drive(RATE, min(WARM_UP, ticks)))
+        turn = require_valid(pair.drive(RATE, ticks))
         if turn.lost > MOST:
             raise too_busy(f'{100.0 * turn.lost:.0f} % of the states at 1 kHz were lost')
         return turn
@@ -86,9 +93,38 @@ def _by_turns(
         for turn in range(rounds):
             # Who begins changes with the turns.
             for kind in KINDS[turn % len(KINDS) :] + KINDS[: turn % len(KINDS)]:
-                with driven(kind, priority, Path(folder)) as pair:
-                    results[kind].append(measure(pair))
+                results[kind].append(retried(partial(_measure, kind, priority, folder, measure)))
     return results
+
+
+def _measure(
+    kind: str, priority: int, folder: str, measure: Callable[[Driven], ResultT]
+) -> ResultT:
+    with driven(kind, priority, Path(folder)) as pair:
+        return measure(pair)
+
+
+def require_valid(drive: Drive) -> Drive:
+    """Give back what was driven while the machine went on.
+
+    Raises:
+        StoodStill: it did not.
+    """
+    if not drive.is_valid:
+        raise StoodStill(f'the machine stood still for {1e3 * drive.late:.0f} ms')
+    return drive
+
+
+def retried(measure: Callable[[], ResultT]) -> ResultT:
+    """Measure once more, with processes that begin anew, where the machine stood still.
+
+    Raises:
+        StoodStill: it did so each time.
+    """
+    for _ in range(RETRIES):
+        with contextlib.suppress(StoodStill):
+            return measure()
+    return measure()
 
 
 def find_highest_rate(pair: Driven, first: float = RATE, highest: float = HIGHEST) -> float:
@@ -111,7 +147,7 @@ def find_highest_rate(pair: Driven, first: float = RATE, highest: float = HIGHES
 
 
 def _keeps_up(pair: Driven, rate: float) -> bool:
-    drive = pair.drive(rate, round(rate * TRIAL_TIME))
+    drive = require_valid(pair.drive(rate, round(rate * TRIAL_TIME)))
     return drive.lost < LOST and drive.rate > KEPT * rate
 
 

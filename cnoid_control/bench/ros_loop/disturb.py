@@ -7,18 +7,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cnoid_control.bench.ros_loop.compare import require_valid, retried
 from cnoid_control.bench.ros_loop.rig import HELD, KP, OURS, RATE, Drive, driven
 from cnoid_control.exceptions import CnoidControlError
 
 NODE = '/cnoid_control'
-ROUNDS, TICKS = 3, 3000
+ROUNDS, TICKS = 9, 1000
 # Time between two requests, and the longest wait for an answer [s].
 PAUSE, TIMEOUT = 0.2, 10.0
 
@@ -35,11 +36,6 @@ class Stretch(NamedTuple):
     quiet: Drive
     disturbed: Drive
     requests: int
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long the largest tick was."""
-        return largest(self.disturbed) / largest(self.quiet)
 
 
 def largest(drive: Drive) -> float:
@@ -177,17 +173,24 @@ def disturb(what: str, priority: int, rounds: int = ROUNDS, ticks: int = TICKS) 
         priority: real-time priority of the node; 0 for none.
         rounds: number of turns.
         ticks: states in a stretch, at 1 kHz.
+
+    Raises:
+        StoodStill: the machine did, again and again.
     """
+    return retried(partial(_disturb, what, priority, rounds, ticks))
+
+
+def _disturb(what: str, priority: int, rounds: int, ticks: int) -> list[Stretch]:
     with tempfile.TemporaryDirectory() as folder, driven(OURS, priority, Path(folder)) as pair:
         requests = Requests(pair.domain)
         try:
             request = getattr(requests, what)
             stretches = []
             for _ in range(rounds):
-                quiet = pair.drive(RATE, ticks)
+                quiet = require_valid(pair.drive(RATE, ticks))
                 repeated = Repeated(request)
                 with repeated.running():
-                    disturbed = pair.drive(RATE, ticks)
+                    disturbed = require_valid(pair.drive(RATE, ticks))
                 stretches.append(Stretch(quiet, disturbed, repeated.count))
             return stretches
         finally:

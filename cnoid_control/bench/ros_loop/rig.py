@@ -24,7 +24,7 @@ from cnoid_control.runtime.config import load_config
 from cnoid_control.runtime.defaults import make_robot
 from cnoid_control.runtime.realtime import DEFAULT_PRIORITY
 
-OURS, C, STOCK = KINDS = ('ours', 'c', 'stock')
+OURS, BARE, C, STOCK = KINDS = ('ours', 'bare', 'c', 'stock')
 KP, KD = 1000.0, 1.0
 GYRO, FORCE = 'WaistIMU', 'RightAnkleForceSensor'
 # The robot's own loop goes before its controllers, as that of ros2_control does.
@@ -38,6 +38,8 @@ HOLDING = 'cnoid_control.bench.ros_loop.holding:HoldingController'
 BLEND_TIME = 0.1
 HELD = ('first', 'second')
 START_TIMEOUT = 60.0
+# From this on the machine has stood still, whatever ran on it [s].
+STANDSTILL = 0.02
 # Ticks after which a controller is looked at, and the share of them that it has to answer.
 TRIAL, ANSWERED = 200, 0.5
 
@@ -51,14 +53,19 @@ class Drive:
         waits: time from each state to the next command, whatever that answers [s]; NaN likewise.
         cpu: processor time of the controller's process meanwhile [s].
         duration: how long the ticks took [s].
-        behind: how often the robot itself was late by more than a period.
+        late: longest time by which the robot itself was late [s].
     """
 
     times: np.ndarray
     waits: np.ndarray
     cpu: float
     duration: float
-    behind: int
+    late: float
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the machine went on: where it stands still, watchdogs rightly stop a robot."""
+        return self.late < STANDSTILL
 
     @property
     def lost(self) -> float:
@@ -118,7 +125,7 @@ class Robot:
         told = json.loads(line)
         nanoseconds = np.fromfile(self._times, np.int64)
         times, waits = np.where(nanoseconds < 0, np.nan, 1e-9 * nanoseconds).reshape(2, -1)
-        return Drive(times, waits, told['cpu'], told['duration'], told['behind'])
+        return Drive(times, waits, told['cpu'], told['duration'], told['late'])
 
     def _tell(self, line: str) -> None:
         try:
@@ -191,7 +198,7 @@ def driven(kind: str, priority: int, folder: Path, skip: int = 0) -> Iterator[Dr
     """A controller of a kind and the robot, on a domain of their own, until the block ends.
 
     Args:
-        kind: OURS, C or STOCK.
+        kind: OURS, BARE, C or STOCK.
         priority: real-time priority of the controller; 0 for none, then of the robot too.
         folder: where to put files; what is compiled stays there for the next one.
         skip: every so many states a controller of kind C does not answer; 0 for none.
@@ -208,7 +215,7 @@ def driven(kind: str, priority: int, folder: Path, skip: int = 0) -> Iterator[Dr
     elif kind == C:
         command = _compiled(libraries['controller'], priority, KP, KD, skip, *words)
     else:
-        module = 'cnoid_control.bench.ros_loop.stock'
+        module = f'cnoid_control.bench.ros_loop.{kind}'
         command = [sys.executable, '-m', module, str(priority), str(KP), str(KD), *words]
     with reserved_domain() as domain:
         before = os.environ.get('ROS_DOMAIN_ID')

@@ -70,7 +70,7 @@ static void *read_requests(void *nothing) {
 
 /* Write the times, two for each tick, and print the rest. */
 static void report(const struct request *run, int64_t *times, int64_t duration, int64_t cpu,
-                   int64_t behind) {
+                   int64_t late) {
   FILE *file = fopen(run->file, "wb");
   const size_t count = 2 * (size_t)run->ticks;
   if (file == NULL || fwrite(times, sizeof *times, count, file) != count) {
@@ -78,8 +78,8 @@ static void report(const struct request *run, int64_t *times, int64_t duration, 
     exit(1);
   }
   fclose(file);
-  printf("{\"ticks\": %lld, \"duration\": %.9f, \"cpu\": %.9f, \"behind\": %lld}\n",
-         (long long)run->ticks, 1e-9 * (double)duration, 1e-9 * (double)cpu, (long long)behind);
+  printf("{\"ticks\": %lld, \"duration\": %.9f, \"cpu\": %.9f, \"late\": %.9f}\n",
+         (long long)run->ticks, 1e-9 * (double)duration, 1e-9 * (double)cpu, 1e-9 * (double)late);
   fflush(stdout);
 }
 
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
   int64_t due = now(CLOCK_MONOTONIC) + period;
   /* The run: its ticks, from `first` on, the first that no command came after, the rest. */
   struct request run = {0};
-  int64_t first = 0, unheard = 0, patience = 0, begin = 0, end = 0, cpu_begin = 0, cpu_end = 0, behind = 0;
+  int64_t first = 0, unheard = 0, patience = 0, begin = 0, end = 0, cpu_begin = 0, cpu_end = 0, late = 0;
   int64_t *times = NULL;
   pthread_t reader;
   pthread_create(&reader, NULL, read_requests, NULL);
@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
       memset(times, 0xFF, 2 * (size_t)run.ticks * sizeof *times);
       first = unheard = tick + 1;
       patience = PATIENCE / period + 1;
-      behind = 0;
+      late = 0;
     }
     /* The tick. */
     ++tick;
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
       end = now(CLOCK_MONOTONIC);
       cpu_end = cpu_time(run.pid);
     } else if (times != NULL && tick == first + run.ticks + patience) {
-      report(&run, times, end - begin, cpu_end - cpu_begin, behind);
+      report(&run, times, end - begin, cpu_end - cpu_begin, late);
       free(times);
       times = NULL;
     }
@@ -202,10 +202,10 @@ int main(int argc, char **argv) {
       }
     } while (left > 0);
     due += period;
+    late = -left > late ? -left : late;
     if (left < -period) {
       /* Too late: lost time is not chased with a burst of states. */
       due = now(CLOCK_MONOTONIC) + period;
-      ++behind;
     }
   }
   CHECK(rcl_wait_set_fini(&set));

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
 import numpy as np
 
+from cnoid_control.bench.ros_loop.held import begin
+
 
 def main(words: list[str]) -> None:
-    """Run until a signal; arguments: real-time priority, kp, kd, joint=reference of each."""
-    priority, kp, kd = int(words[0]), float(words[1]), float(words[2])
-    if priority > 0:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-    pairs = [word.rsplit('=', 1) for word in words[3:]]
-    index_of = {name: i for i, (name, _) in enumerate(pairs)}
-    reference = np.array([float(value) for _, value in pairs])
-    q, dq = np.zeros(len(pairs)), np.zeros(len(pairs))
+    """Run until a signal; the arguments are those of `begin`."""
+    held = begin(words)
+    index_of = {name: i for i, name in enumerate(held.names)}
+    q, dq = np.zeros(len(index_of)), np.zeros(len(index_of))
 
     import rclpy
     from geometry_msgs.msg import WrenchStamped
@@ -39,8 +36,7 @@ def main(words: list[str]) -> None:
         ):
             i = index_of[name]
             q[i], dq[i] = position, velocity
-        u = kp * (reference - q) - kd * dq
-        publisher.publish(Float64MultiArray(data=u.tolist()))
+        publisher.publish(Float64MultiArray(data=held.efforts(q, dq).tolist()))
 
     def keep_gyro(message: Any) -> None:
         newest['gyro'] = message

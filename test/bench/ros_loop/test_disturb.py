@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from cnoid_control.bench.ros_loop import rig
 from cnoid_control.bench.ros_loop.compiled import why_not
-from cnoid_control.bench.ros_loop.disturb import Repeated, Stretch, disturb, largest
+from cnoid_control.bench.ros_loop.disturb import Repeated, disturb, largest
 from cnoid_control.bench.ros_loop.rig import WATCHDOG, Drive
 from cnoid_control.exceptions import CnoidControlError
 
@@ -19,6 +20,7 @@ from cnoid_control.exceptions import CnoidControlError
 def test_requests_are_answered_while_the_robot_is_driven(monkeypatch, what):
     """At least one in each stretch, and the ticks of both are there."""
     # A busy machine is no fault here.
+    monkeypatch.setattr(rig, 'STANDSTILL', np.inf)
     for age in ('state_timeout', 'device_timeout', 'control_timeout'):
         monkeypatch.setitem(WATCHDOG, age, 10.0)
     (stretch,) = disturb(what, 0, rounds=1, ticks=300)
@@ -29,10 +31,8 @@ def test_requests_are_answered_while_the_robot_is_driven(monkeypatch, what):
 
 def test_the_largest_tick_is_the_longest_wait():
     """States that no command came after do not hide it."""
-    quiet = Drive(np.zeros(3), np.array([1e-4, 2e-4, np.nan]), 0.0, 1.0, 0)
-    disturbed = Drive(np.zeros(3), np.array([6e-4, np.nan, 1e-4]), 0.0, 1.0, 0)
+    quiet = Drive(np.zeros(3), np.array([1e-4, 2e-4, np.nan]), 0.0, 1.0, 0.0)
     assert largest(quiet) == 2e-4
-    assert Stretch(quiet, disturbed, 1).ratio == pytest.approx(3.0)
 
 
 def test_a_request_that_fails_is_told():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,7 +15,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from cnoid_control.bench.ros_loop import compare
 from cnoid_control.bench.ros_loop.compare import Drive, find_highest_rate, ratio, take_turns
 from cnoid_control.bench.ros_loop.compiled import compile_node, why_not
-from cnoid_control.bench.ros_loop.rig import KINDS, C, driven
+from cnoid_control.bench.ros_loop.rig import KINDS, STANDSTILL, C, driven
 from cnoid_control.exceptions import CnoidControlError
 
 needs_compiler = pytest.mark.skipif(bool(why_not()), reason=why_not() or 'a compiler is there')
@@ -37,7 +40,7 @@ def test_states_that_are_not_answered_are_lost(tmp_path):
 @needs_compiler
 @pytest.mark.timeout(240)
 def test_every_kind_answers(tmp_path):
-    """The control node, the node in C and that of rclpy command the same robot."""
+    """The control node, the bare loop, the node in C and that of rclpy command the same robot."""
     for kind in KINDS:
         with driven(kind, 0, tmp_path) as pair:
             drive = pair.drive(SLOW, 50)
@@ -66,6 +69,7 @@ class FakePair:
     """Loses states from a rate on, or is too slow a robot."""
 
     share = 100
+    late = 0.0
 
     def __init__(self, limit: float, robot: float = 1e9) -> None:
         self.limit, self.robot = limit, robot
@@ -74,7 +78,7 @@ class FakePair:
         times = np.full(ticks, 1e-4)
         if rate > self.limit:
             times[:: self.share] = np.nan
-        return Drive(times, times, 0.0, ticks / min(rate, self.robot), 0)
+        return Drive(times, times, 0.0, ticks / min(rate, self.robot), self.late)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +110,42 @@ def test_a_machine_that_is_too_busy_gives_no_ratio(monkeypatch):
     monkeypatch.setattr(FakePair, 'share', 1)
     with pytest.raises(CnoidControlError, match='100 % of the states'):
         take_turns(0, rounds=1, ticks=10)
+
+
+def test_a_turn_in_which_the_machine_stood_still_is_taken_anew(monkeypatch):
+    """With another controller, for its watchdog has stopped the robot; not for ever."""
+    started = []
+
+    @contextmanager
+    def held_up(kind, priority, folder):
+        pair = FakePair(1e9)
+        pair.late = 0.0 if len(started) in good else 2.0 * STANDSTILL
+        started.append(kind)
+        yield pair
+
+    monkeypatch.setattr(compare, 'driven', held_up)
+    good = {2, *range(3, 9)}
+    turns = take_turns(0, rounds=1, ticks=10)
+    assert started == [KINDS[0]] * 3 + list(KINDS[1:])
+    assert all(turn.late == 0.0 for kind in KINDS for turn in turns[kind])
+    good = set()
+    with pytest.raises(CnoidControlError, match='stood still for 40 ms'):
+        take_turns(0, rounds=1, ticks=10)
+
+
+@needs_compiler
+def test_a_robot_that_is_held_up_says_for_how_long(tmp_path):
+    """By itself, so that it is known that its controller could not have answered."""
+    with driven(C, 0, tmp_path) as pair, ThreadPoolExecutor() as pool:
+        robot = pair.robot._process
+        driving = pool.submit(pair.drive, SLOW, 200)
+        time.sleep(0.5)
+        robot.send_signal(signal.SIGSTOP)
+        time.sleep(0.2)
+        robot.send_signal(signal.SIGCONT)
+        drive = driving.result()
+    assert drive.late > 0.1
+    assert not drive.is_valid
 
 
 def test_the_ratio_is_the_median_of_the_turns():
