@@ -19,9 +19,9 @@ Turns = dict[str, list[Drive]]
 Rates = dict[str, list[float]]
 
 # How often a measurement begins anew because the machine has stood still.
-RETRIES = 4
-ROUNDS = 3
-TICKS = 3000
+RETRIES = 20
+ROUNDS = 5
+TICKS = 2000
 # Ticks before those that count.
 WARM_UP = 500
 # Share of the states that may stay unanswered at a rate that a controller keeps up with.
@@ -61,7 +61,7 @@ def take_turns(priority: int, rounds: int = ROUNDS, ticks: int = TICKS) -> Turns
             raise too_busy(f'{100.0 * turn.lost:.0f} % of the states at 1 kHz were lost')
         return turn
 
-    return _by_turns(priority, rounds, drive)
+    return _by_turns(priority, rounds, lambda: drive)
 
 
 def highest_rates(priority: int, rounds: int = RATE_ROUNDS) -> Rates:
@@ -71,11 +71,16 @@ def highest_rates(priority: int, rounds: int = RATE_ROUNDS) -> Rates:
         CnoidControlError: a kind keeps up with none.
     """
 
-    def find(pair: Driven) -> float:
-        rate = find_highest_rate(pair)
-        if not rate:
-            raise too_busy(f'{100.0 * LOST:g} % of the states at {RATE:g} Hz, or more, were lost')
-        return rate
+    def find() -> Callable[[Driven], float]:
+        search = RateSearch()
+
+        def go_on(pair: Driven) -> float:
+            if not search.go_on(pair):
+                lost = f'{100.0 * LOST:g} % of the states at {RATE:g} Hz, or more, were lost'
+                raise too_busy(lost)
+            return search.found
+
+        return go_on
 
     return _by_turns(priority, rounds, find)
 
@@ -86,14 +91,15 @@ def too_busy(what: str) -> CnoidControlError:
 
 
 def _by_turns(
-    priority: int, rounds: int, measure: Callable[[Driven], ResultT]
+    priority: int, rounds: int, begin: Callable[[], Callable[[Driven], ResultT]]
 ) -> dict[str, list[ResultT]]:
     results: dict[str, list[ResultT]] = {kind: [] for kind in KINDS}
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(rounds):
             # Who begins changes with the turns.
             for kind in KINDS[turn % len(KINDS) :] + KINDS[: turn % len(KINDS)]:
-                results[kind].append(retried(partial(_measure, kind, priority, folder, measure)))
+                measure = partial(_measure, kind, priority, folder, begin())
+                results[kind].append(retried(measure))
     return results
 
 
@@ -127,23 +133,35 @@ def retried(measure: Callable[[], ResultT]) -> ResultT:
     return measure()
 
 
-def find_highest_rate(pair: Driven, first: float = RATE, highest: float = HIGHEST) -> float:
-    """The highest rate at which less than 0.5 % of the states are lost [Hz]; 0 for none.
+class RateSearch:
+    """Looks for the highest rate at which less than 0.5 % of the states are lost.
 
     Rates are tried upwards until one is not kept up with; `FACTOR` lies between two of them.
 
-    Args:
-        pair: the controller and its robot.
-        first: the lowest rate [Hz].
-        highest: where to end [Hz].
+    Attributes:
+        found: the highest one so far [Hz]; 0 for none.
     """
-    found, rate = 0.0, first
-    while rate <= highest:
-        if not any(_keeps_up(pair, rate) for _ in range(TRIALS)):
-            break
-        found = rate
-        rate *= FACTOR
-    return found
+
+    def __init__(self, first: float = RATE, highest: float = HIGHEST) -> None:
+        """Begin at one rate, and end at another [Hz]."""
+        self.found = 0.0
+        self._rate, self._highest = first, highest
+
+    def go_on(self, pair: Driven) -> float:
+        """Try rates from where the search is, to the end; the rate found.
+
+        Args:
+            pair: the controller and its robot.
+
+        Raises:
+            StoodStill: the machine did; the search goes on with another pair.
+        """
+        while self._rate <= self._highest:
+            if not any(_keeps_up(pair, self._rate) for _ in range(TRIALS)):
+                break
+            self.found = self._rate
+            self._rate *= FACTOR
+        return self.found
 
 
 def _keeps_up(pair: Driven, rate: float) -> bool:

@@ -7,14 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cnoid_control.bench.ros_loop.compare import require_valid, retried
+from cnoid_control.bench.ros_loop.compare import StoodStill, require_valid, retried
 from cnoid_control.bench.ros_loop.rig import HELD, KP, OURS, RATE, Drive, driven
 from cnoid_control.exceptions import CnoidControlError
 
@@ -177,22 +177,24 @@ def disturb(what: str, priority: int, rounds: int = ROUNDS, ticks: int = TICKS) 
     Raises:
         StoodStill: the machine did, again and again.
     """
-    return retried(partial(_disturb, what, priority, rounds, ticks))
-
-
-def _disturb(what: str, priority: int, rounds: int, ticks: int) -> list[Stretch]:
     with tempfile.TemporaryDirectory() as folder, driven(OURS, priority, Path(folder)) as pair:
         requests = Requests(pair.domain)
-        try:
-            request = getattr(requests, what)
-            stretches = []
-            for _ in range(rounds):
+
+        def take() -> Stretch:
+            repeated = Repeated(getattr(requests, what))
+            try:
                 quiet = require_valid(pair.drive(RATE, ticks))
-                repeated = Repeated(request)
                 with repeated.running():
                     disturbed = require_valid(pair.drive(RATE, ticks))
-                stretches.append(Stretch(quiet, disturbed, repeated.count))
-            return stretches
+            except CnoidControlError as error:
+                # Where the machine stands still the watchdog stops the robot, and a request that
+                # comes then is refused.
+                requests.reset()
+                raise StoodStill(str(error)) from error
+            return Stretch(quiet, disturbed, repeated.count)
+
+        try:
+            return [retried(take) for _ in range(rounds)]
         finally:
             requests.close()
 

@@ -39,7 +39,7 @@ BLEND_TIME = 0.1
 HELD = ('first', 'second')
 START_TIMEOUT = 60.0
 # From this on the machine has stood still, whatever ran on it [s].
-STANDSTILL = 0.02
+STANDSTILL = 0.01
 # Ticks after which a controller is looked at, and the share of them that it has to answer.
 TRIAL, ANSWERED = 200, 0.5
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from cnoid_control.bench.ros_loop import compare
-from cnoid_control.bench.ros_loop.compare import Drive, find_highest_rate, ratio, take_turns
+from cnoid_control.bench.ros_loop.compare import Drive, RateSearch, StoodStill, ratio, take_turns
 from cnoid_control.bench.ros_loop.compiled import compile_node, why_not
 from cnoid_control.bench.ros_loop.rig import KINDS, STANDSTILL, C, driven
 from cnoid_control.exceptions import CnoidControlError
@@ -93,8 +93,18 @@ class FakePair:
 def test_the_highest_rate_is_the_last_that_is_kept(monkeypatch, pair, found):
     """One in a hundred is too much; a rate that the robot itself does not reach does not count."""
     monkeypatch.setattr('cnoid_control.bench.ros_loop.compare.FACTOR', 1.2)
-    rate = find_highest_rate(pair, first=1000.0, highest=2000.0)
+    rate = RateSearch(first=1000.0, highest=2000.0).go_on(pair)
     assert rate == pytest.approx({2000.0: 1728.0}.get(found, found))
+
+
+def test_a_search_goes_on_where_the_machine_stood_still():
+    """With another pair, at the rate that was tried then."""
+    search = RateSearch(first=1000.0, highest=1500.0)
+    pair = FakePair(1e9)
+    pair.late = 2.0 * STANDSTILL
+    with pytest.raises(StoodStill):
+        search.go_on(pair)
+    assert search.go_on(FakePair(1400.0)) == pytest.approx(1322.5)
 
 
 def test_a_machine_that_is_too_busy_gives_no_ratio(monkeypatch):
@@ -129,7 +139,7 @@ def test_a_turn_in_which_the_machine_stood_still_is_taken_anew(monkeypatch):
     assert started == [KINDS[0]] * 3 + list(KINDS[1:])
     assert all(turn.late == 0.0 for kind in KINDS for turn in turns[kind])
     good = set()
-    with pytest.raises(CnoidControlError, match='stood still for 40 ms'):
+    with pytest.raises(CnoidControlError, match='stood still for 20 ms'):
         take_turns(0, rounds=1, ticks=10)
 
 
