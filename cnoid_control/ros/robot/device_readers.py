@@ -52,7 +52,6 @@ class TopicReader(abc.ABC):
     Attributes:
         what: what is read, for messages.
         topic: full name of the topic.
-        stamp: stamp of the last good message [ns].
         problem: what was wrong with the last message; empty when it was good.
         has_own_rate: whether it does not send a message for every joint state.
         missed: joint states without a message, in lock-step; it falls again where all have one.
@@ -83,10 +82,11 @@ class TopicReader(abc.ABC):
         """
         self.what = what
         self.topic = node.resolve_topic_name(topic)
-        self.stamp = 0
         self.problem = 'has not sent anything yet'
         self.missed = 0.0
         self._decode = decode
+        # The last message that could be read.
+        self._last = b''
         self._inbox: RawSubscription = open_subscription(
             node,
             message_class(type_name),
@@ -94,6 +94,11 @@ class TopicReader(abc.ABC):
             LOCK_STEP_QOS if lock_step else STATE_QOS,
             public,
         )
+
+    @property
+    def stamp(self) -> int:
+        """Stamp of the last message that could be read [ns]; 0 before the first."""
+        return read_stamp(self._last) if self._last else 0
 
     @abc.abstractmethod
     def _apply(self, message: Any) -> str:
@@ -106,7 +111,7 @@ class TopicReader(abc.ABC):
             return False
         try:
             self.problem = self._apply(self._decode(data))
-            self.stamp = read_stamp(data)
+            self._last = data
         except (MalformedMessage, ValueError) as error:
             # numpy refuses some sizes that fit.
             self.problem = str(error) or type(error).__name__
