@@ -12,6 +12,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 
+from cnoid_control.ros.rcl import UNCOUNTED, RclSubscription
+
 # What rclpy raises when the context goes away under a call.
 CONTEXT_ERRORS: tuple[type[Exception], ...] = (InvalidHandle,)
 try:
@@ -49,20 +51,17 @@ class RawSubscription(Protocol):
 
 
 class DirectSubscription:
-    """Takes from the subscription's handle and waits in a wait set of its own."""
+    """Takes from the subscription by rcl's own functions, and is woken by the middleware."""
 
     def __init__(self, node: Node, kind: type, topic: str, qos: QoSProfile) -> None:
         """Subscribe.
 
         Raises:
-            AttributeError: this rclpy does not have what is needed.
+            AttributeError: rclpy or the middleware does not have what is needed.
         """
-        from rclpy.guard_condition import GuardCondition
-
         self.lost = 0
         self.restarts = 0
         self.sent_at = 0
-        self._kind = kind
         # The executor may take a message before the subscription is hidden from it.
         self._early: deque[bytes] = deque(maxlen=qos.depth or 1)
         self._subscription = _subscribe(node, kind, topic, self._receive_early, qos)
@@ -70,76 +69,64 @@ class DirectSubscription:
             node._subscriptions.remove(self._subscription)
             if node.executor is not None:
                 node.executor.wake()
-            self._guard: Any = GuardCondition(None, None, context=node.context)
-            self._wait_set = impl.WaitSet(1, 1, 0, 0, 0, 0, node.context.handle)
-            self._take = self._subscription.handle.take_message
+            self._handle: Any = self._subscription.handle
+            self._rcl = RclSubscription(self._handle.pointer)
         except (AttributeError, TypeError) as error:
             node.destroy_subscription(self._subscription)
             raise AttributeError(f'rclpy without raw access: {error}') from error
+        if self._early:
+            self._rcl.wake()
         self._sequence = 0
         self._node: Any = node
-        context: Any = node.context.handle
-        self._handles = (self._subscription.handle, self._guard.handle, context)
-        for handle in self._handles:
-            handle.__enter__()
+        # From now on it lives until it is closed, whatever becomes of the node.
+        self._handle.__enter__()
         self._open = True
 
     def _receive_early(self, data: bytes) -> None:
         self._early.append(data)
+        if hasattr(self, '_rcl'):
+            self._rcl.wake()
 
     def take(self) -> bytes | None:
         """Oldest message that was not taken yet, at once; None where there is none."""
         if self._early:
             return self._early.popleft()
-        try:
-            taken = self._take(self._kind, True)
-        except CONTEXT_ERRORS:
+        data = self._rcl.take()
+        if data is None:
             return None
-        if taken is None:
-            return None
-        data, info = taken
+        info = self._rcl.info
         # The publisher counts its messages; a new publisher begins to count anew.
-        sequence = info.get('publication_sequence_number') or 0
-        if sequence != self._sequence + 1 and sequence:
-            if 0 < self._sequence < sequence:
+        sequence = info.publication_sequence_number
+        if sequence != self._sequence + 1:
+            if sequence == UNCOUNTED:
+                sequence = 0
+            elif 0 < self._sequence < sequence:
                 self.lost += sequence - self._sequence - 1
             elif self._sequence:
                 self.restarts += 1
         self._sequence = sequence
-        self.sent_at = info.get('source_timestamp', 0)
-        return data  # type: ignore[no-any-return]
+        self.sent_at = info.source_timestamp
+        return data
 
     def wait(self, timeout: float) -> None:
         """Sleep until there is a message, `wake` is called, or the time-out [s] is over."""
-        if self._early:
-            return
-        wait_set = self._wait_set
-        try:
-            wait_set.clear_entities()
-            wait_set.add_subscription(self._handles[0])
-            wait_set.add_guard_condition(self._handles[1])
-            wait_set.wait(max(0, int(timeout * 1e9)))
-        except CONTEXT_ERRORS:
-            return
+        if not self._early:
+            self._rcl.wait(timeout)
 
     def wake(self) -> None:
         """End a wait from another thread."""
-        try:
-            self._guard.trigger()
-        except CONTEXT_ERRORS:
-            return
+        self._rcl.wake()
 
     def close(self) -> None:
         """Unsubscribe; may be called more than once."""
         if not self._open:
             return
         self._open = False
-        for handle in self._handles:
-            handle.__exit__(None, None, None)
+        self._rcl.close()
+        self._handle.__exit__(None, None, None)
         # The node destroys what is in its list, and the subscription's events with it.
         self._node._subscriptions.append(self._subscription)
         self._node.destroy_subscription(self._subscription)
-        self._guard.destroy()
 
 
 class CallbackSubscription:
