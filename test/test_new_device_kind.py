@@ -113,7 +113,7 @@ def test_ros_carries_it(config, ros_context, ros_node, spin_until, tmp_path):
     rig = Rig(ros_context, ros_node, spin_until, config)
     try:
         body = load_body(tmp_path / 'arm.urdf')
-        (reader,) = open_readers(ros_node, body, ['Compass'], {}, False, False, lambda name: None)
+        (reader,) = open_readers(ros_node, body, ['Compass'], {}, False, False, lambda *_: None)
         assert reader.topic == '/Compass/field'
         assert reader.wait_for_good(20.0), reader.problem
         np.testing.assert_allclose(body.devices[0].B, expected(body.devices[0]), atol=1e-9)

@@ -52,8 +52,8 @@ def require_devices(body: Body, request: IORequest, hardware: str) -> None:
 class StateWatch(Protocol):
     """The part of a watchdog that hardware feeds."""
 
-    def feed(self, name: str) -> None:
-        """Say that what the watch `name` waits for has arrived."""
+    def feed(self, name: str, now: float | None = None) -> None:
+        """Say that what the watch `name` waits for has arrived, now or then [s]."""
 
     def state_stamped(self, stamp: float) -> None:
         """Tell the time of a new state by the clock that stamps it [s]."""

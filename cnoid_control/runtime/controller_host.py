@@ -23,6 +23,7 @@ from cnoid_control.runtime.exceptions import (
 )
 from cnoid_control.runtime.io_transfer import DeviceTransfer
 from cnoid_control.runtime.managed_controller import ManagedController, let_interrupt_pass
+from cnoid_control.runtime.realtime import collect_garbage
 from cnoid_control.runtime.safety.limit_rules import ImplausibleCommand
 from cnoid_control.runtime.strict_io import StrictIO
 
@@ -348,9 +349,10 @@ class ControllerHost:
                 self._report(managed.unconfigure())
 
     def end(self) -> None:
-        """Stop and unconfigure the controllers."""
+        """Stop and unconfigure the controllers; not in the loop's thread."""
         self.stop()
         self.unconfigure()
+        collect_garbage()
 
     def end_beside(self) -> None:
         """End controllers that have lost the robot, or never had it, where nobody waits for it."""

@@ -198,7 +198,7 @@ def test_fuzz_sensors(
     kind, message = which
     good = GOOD[message.schema]
     devices = [(kind('sensor'), message)]
-    reader = DeviceReader(FakeNode(), 'topic', devices, False, True, lambda _: None)  # type: ignore[arg-type]
+    reader = DeviceReader(FakeNode(), 'topic', devices, False, True, lambda *_: None)  # type: ignore[arg-type]
     read_good_after_bad(reader, good, mutated(good, changes), known)
 
 

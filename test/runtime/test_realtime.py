@@ -1,7 +1,9 @@
 """What a loop's process leaves out while the loop runs."""
 
+import ctypes
 import gc
 import io
+import subprocess
 import sys
 import weakref
 
@@ -14,6 +16,7 @@ from cnoid_control.runtime.realtime import (
     SWITCH_INTERVAL,
     TICK_INTERVAL,
     QuietProcess,
+    collect_garbage,
     keep_interpreter,
     request_realtime,
     share_interpreter,
@@ -126,3 +129,65 @@ def test_priority_zero_asks_for_nothing(monkeypatch):
     assert asked == [7]
     monkeypatch.setattr('os.sched_setscheduler', lambda *args: None)
     assert request_realtime(9) == 'real-time scheduling with priority 9'
+
+
+def test_controllers_that_have_ended_are_freed_in_a_quiet_process():
+    """Body and links know each other: without a collection each swap would keep megabytes."""
+    quiet = QuietProcess()
+    quiet.begin()
+    try:
+        bodies = []
+        for _ in range(4):
+            host = make_loop(load_config('sr1_pd'), os=io.StringIO()).host
+            host.configure()
+            host.initialize()
+            bodies.append(weakref.ref(host.controllers[0].io.body))
+            host.end()
+        # The last one is still known here.
+        assert [body() for body in bodies[:-1]] == [None] * 3
+        del host
+        collect_garbage()
+        assert bodies[-1]() is None
+    finally:
+        quiet.end()
+
+
+def test_nothing_is_collected_where_the_collector_works():
+    """Without a quiet process garbage waits for the collector's own time."""
+    gc.disable()
+    garbage = weakref.ref(Cycle())
+    collect_garbage()
+    assert garbage() is not None
+    gc.enable()
+
+
+PAGES = """
+import resource, sys
+from cnoid_control.runtime.realtime import keep_memory
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def use():
+    blocks = [bytearray(100_000) for _ in range(30)]
+
+if sys.argv[1] == 'keep':
+    keep_memory()
+use()
+before = faults()
+for _ in range(10):
+    use()
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), 'mallopt'), reason='needs glibc')
+def test_memory_is_used_again_without_the_kernel():
+    """What was freed is not handed back, so that no page is asked for a second time."""
+    counts = {}
+    for word in ('keep', 'give'):
+        command = [sys.executable, '-c', PAGES, word]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        counts[word] = int(done.stdout)
+    assert counts['give'] > 1000
+    assert counts['keep'] < 100

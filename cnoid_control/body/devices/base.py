@@ -45,6 +45,8 @@ class Device:
     # those that hold what it saw, arrays of any size; subclasses extend both.
     state_fields: tuple[str, ...] = ('on',)
     data_fields: tuple[str, ...] = ()
+    # Both, which cross between a controller and a robot.
+    crossing_fields: tuple[str, ...] = state_fields
     # Those of state_fields that are measurements.
     measured_fields: tuple[str, ...] = ()
     # Least and largest values of what a controller can change; any finite ones where not named.
@@ -53,6 +55,7 @@ class Device:
     def __init_subclass__(cls, is_kind: bool = True, **arguments: Any) -> None:
         """Make a kind of device known to the readers of models, unless it is a mere base."""
         super().__init_subclass__(**arguments)
+        cls.crossing_fields = cls.state_fields + cls.data_fields
         if is_kind and 'watched_type' not in vars(cls):
             Device.types.setdefault(cls.__name__, cls)
 
@@ -104,7 +107,7 @@ class Device:
                 f'{type(self).__name__} {self.name!r} cannot take the state of a '
                 f'{type(other).__name__}'
             )
-        for name in self.state_fields + self.data_fields:
+        for name in self.crossing_fields:
             value = getattr(other, name)
             current = getattr(self, name)
             if value is current and value.__class__ in UNCHANGEABLE:

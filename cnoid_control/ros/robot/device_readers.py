@@ -179,7 +179,7 @@ class DeviceReader(TopicReader):
         devices: list[tuple[Device, NumbersMessage | DataMessage]],
         lock_step: bool,
         public: bool,
-        received: Callable[[str], None],
+        received: Callable[[str, float], None],
     ) -> None:
         """Subscribe.
 
@@ -189,7 +189,7 @@ class DeviceReader(TopicReader):
             devices: the devices, with messages of one type.
             lock_step: whether no message may be lost.
             public: use only public calls of rclpy.
-            received: told the name of each device that got a usable message.
+            received: told the name of each device that got a usable message, and when [s].
         """
         self.devices = devices
         self.is_large = devices[0][1].is_large
@@ -221,7 +221,7 @@ class DeviceReader(TopicReader):
         for device, feed in self.devices:
             if feed.read(device, message):
                 self._arrivals[device.name] = now
-                self._received(device.name)
+                self._received(device.name, now)
                 device.notify_state_change()
             else:
                 problem = f'does not measure it for {device.name}, or has a non-finite value'
@@ -235,7 +235,7 @@ def open_readers(
     topics: dict[str, str],
     lock_step: bool,
     public: bool,
-    received: Callable[[str], None],
+    received: Callable[[str, float], None],
 ) -> list[DeviceReader]:
     """Subscribe the topics of the devices that are read; devices with one topic share a reader.
 
@@ -246,7 +246,7 @@ def open_readers(
         topics: their topics; a default where there is none.
         lock_step: whether no message may be lost.
         public: use only public calls of rclpy.
-        received: told the name of each device that got a usable message.
+        received: told the name of each device that got a usable message, and when [s].
 
     Raises:
         MissingChannel: a device of a kind that no message feeds.

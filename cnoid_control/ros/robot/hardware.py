@@ -600,7 +600,7 @@ class Ros2ControlHardware(Hardware):
         if resolved.runs_kinematics:
             body.calc_forward_kinematics(True, resolved.reads_acceleration)
         if self.watchdog is not None:
-            self.watchdog.feed('state_timeout')
+            self.watchdog.feed('state_timeout', self.arrival)
             self.watchdog.state_stamped(source.stamp * 1e-9)
             if source.has_new_rate and not self._by_timer:
                 self._report_rate(source.rate)
@@ -648,10 +648,10 @@ class Ros2ControlHardware(Hardware):
                 'come at their rate (that of ~/root of cnoid_control_mujoco is root_rate)',
             )
 
-    def device_received(self, name: str) -> None:
-        """Take note that a device has got a usable message."""
+    def device_received(self, name: str, now: float) -> None:
+        """Take note that a device has got a usable message, on the steady clock [s]."""
         if self.watchdog is not None:
-            self.watchdog.feed(self._watches[name])
+            self.watchdog.feed(self._watches[name], now)
 
     def write(self) -> None:
         """Send the commands in `body`."""

@@ -313,9 +313,15 @@ class Watchdog:
         self._pending.clear()
         self._bad.clear()
 
-    def feed(self, name: str) -> None:
-        """Say that what the watch waits for has come; too late is found even if nobody looked."""
-        now = self._clock()
+    def feed(self, name: str, now: float | None = None) -> None:
+        """Say that what the watch waits for has come; too late is found even if nobody looked.
+
+        Args:
+            name: name of the watch.
+            now: when it has come, by the watchdog's clock [s]; at this moment where None.
+        """
+        if now is None:
+            now = self._clock()
         watched = self._ages.get(name)
         # Who looked before now saw no greater age: mostly this is all.
         if watched is not None and now - self._fed.get(name, now) > watched[1]:
