@@ -73,6 +73,8 @@ FAILURE = TransitionCallbackReturn.FAILURE
 EXIT_OK, EXIT_FAILED, EXIT_CONTEXT_LOST = 0, 1, 3
 # Between two looks at its callbacks the executor sleeps: it shares the interpreter with the loop.
 EXECUTOR_PAUSE = 0.002
+# It is woken for everything; where it is not, it looks so often whether it is to end [s].
+EXECUTOR_WAIT = 1.0
 # Time that a transition under way is given when the node is to end [s].
 FINISH_PATIENCE = 1.0
 # Time that it is given then, without a context [s].
@@ -316,6 +318,9 @@ class ControlNode(LifecycleNode):
             lines = ''.join(traceback.format_exception(runner.error))
             self.get_logger().fatal(f'the loop has failed: {lines}')
         self.failed.set()
+        with contextlib.suppress(*CONTEXT_ERRORS):
+            if self.executor is not None:
+                self.executor.wake()
 
     def autostart(self) -> bool:
         """Configure and activate; whether both went well."""
@@ -395,7 +400,7 @@ def main(args: Sequence[str] | None = None) -> int:
 def _serve_once(executor: SingleThreadedExecutor) -> None:
     # Another thread may just have destroyed what was waited for.
     with contextlib.suppress(*CONTEXT_ERRORS):
-        executor.spin_once(timeout_sec=0.1)
+        executor.spin_once(timeout_sec=EXECUTOR_WAIT)
     if not executor.context.ok():
         raise ExternalShutdownException
     time.sleep(EXECUTOR_PAUSE)

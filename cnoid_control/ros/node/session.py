@@ -94,6 +94,8 @@ class ControlSession:
                 watches_subscribers=not self.is_dry_run,
                 watches_clock=True,
             )
+            # Nobody draws or sums up the ticks of a node.
+            self.loop.trace = None
             self.watchdog = self.loop.watchdog
             self.safe_state = self.loop.safe_state
             self.limiter = self.loop.limiter
