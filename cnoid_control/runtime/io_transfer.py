@@ -10,6 +10,7 @@ import numpy as np
 
 from cnoid_control.body import Body, Device, Link, StateFlag
 from cnoid_control.body.channels import CHANNELS, COMMAND_CHANNELS, POSITION, commanded_flags
+from cnoid_control.body.copies import copy_call
 from cnoid_control.body.joint_values import BLOCK_ARRAYS
 from cnoid_control.plugin import ControllerIO
 
@@ -114,21 +115,14 @@ def joint_copies(target: Body, source: Body, joints: Mapping[str, Iterable[Link]
             of = source.joint_arrays[array].view(np.ndarray)
             copies.append(_copy_slots(to, of, slots))
     for first, end in _runs(sorted(whole_rows)):
-        copies.append(_copy_whole(target.joint_block[first:end], source.joint_block[first:end]))
+        copies.append(copy_call(target.joint_block[first:end], source.joint_block[first:end]))
     return copies
-
-
-def _copy_whole(to: np.ndarray, of: np.ndarray) -> Copy:
-    if to.flags.c_contiguous and of.flags.c_contiguous:
-        to, of = to.reshape(-1), of.reshape(-1)
-    # The bound method costs a third of np.copyto.
-    return partial(to.__setitem__, Ellipsis, of)
 
 
 def _copy_slots(to: np.ndarray, of: np.ndarray, slots: list[int]) -> Copy:
     for first, end in _runs(slots):
         if end - first == len(slots):
-            return _copy_whole(to[first:end], of[first:end])
+            return copy_call(to[first:end], of[first:end])
     mask = np.zeros(len(to), dtype=bool)
     mask[slots] = True
     return partial(np.copyto, to, of, where=mask)
