@@ -165,6 +165,7 @@ class DeviceTransfer:
     Attributes:
         reads: whether any device is read.
         has_sent: whether the controller has changed a device of the robot.
+        outgoing: indices of the devices whose states are to be handed over by `output`.
     """
 
     def __init__(self, own: Body, robot: Body) -> None:
@@ -179,7 +180,7 @@ class DeviceTransfer:
         self._robot_devices = robot.devices
         self._own_devices = own.devices
         self._incoming: set[int] = set()
-        self._outgoing: set[int] = set()
+        self.outgoing: set[int] = set()
         self._arrived: list[int] = []
         # Index of the device whose state crosses right now: its echo is not sent back.
         self._crossing = -1
@@ -202,7 +203,7 @@ class DeviceTransfer:
 
     def _note_outgoing(self, device: Device) -> None:
         if device.index != self._crossing:
-            self._outgoing.add(device.index)
+            self.outgoing.add(device.index)
 
     def input(self) -> None:
         """Take over the states that have changed; `announce` says so on the controller's side."""
@@ -224,10 +225,10 @@ class DeviceTransfer:
         Raises:
             ValueError: a device cannot be what the controller has made of it.
         """
-        if self._outgoing:
+        if self.outgoing:
             self.has_sent = True
-            indices = sorted(self._outgoing)
-            self._outgoing.clear()
+            indices = sorted(self.outgoing)
+            self.outgoing.clear()
             for index in indices:
                 problem = self._own_devices[index].problem()
                 if problem:
