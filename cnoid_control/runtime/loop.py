@@ -131,6 +131,28 @@ class ControlLoop:
             for as fast as possible. It may be set from any thread.
     """
 
+    # What every tick looks up: quicker here, and so are methods where few attributes are left.
+    __slots__ = (
+        '__dict__',
+        '__weakref__',
+        '_tick_is_read',
+        'enabling',
+        'fallback',
+        'finished',
+        'hardware',
+        'host',
+        'limiter',
+        'monitor',
+        'on_fault',
+        'recorder',
+        'safe_state',
+        'succession',
+        'tick',
+        'trace',
+        'transition',
+        'watchdog',
+    )
+
     def __init__(
         self,
         hardware: Hardware,
@@ -366,7 +388,7 @@ class ControlLoop:
         self.tick += 1
         if self.on_fault == 'hold':
             return True
-        return not (self.finished or self._is_held_for_good)
+        return not (self.finished or (safe_state.is_engaged and self._is_held_for_good))
 
     def _react(self, trip: Trip) -> None:
         """Engage the safe state where the watchdog has found something, or somebody wants it."""
