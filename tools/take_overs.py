@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,15 +130,15 @@ class CountingHost(ControllerHost):
     robot: CountingRobot
     figures: Figures
 
-    def copy_inputs(self, time: float) -> None:
-        """Count."""
-        self.figures.late_touches += self.is_abandoned
-        self.robot.touch(lambda: super(CountingHost, self).copy_inputs(time))
+    def compile(self) -> None:
+        """Have all copies of a tick made in one counted call."""
+        super().compile()
+        self._inputs = [partial(self._copy, self._inputs)]
+        self._outputs = [partial(self._copy, self._outputs)]
 
-    def copy_outputs(self) -> None:
-        """Count."""
+    def _copy(self, copies: list[Callable[[], None]]) -> None:
         self.figures.late_touches += self.is_abandoned
-        self.robot.touch(super().copy_outputs)
+        self.robot.touch(lambda: [copy() for copy in copies])
 
 
 class SlowController(SimpleController):

@@ -7,6 +7,8 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
+from time import monotonic
 from typing import Any, TextIO
 
 import numpy as np
@@ -24,6 +26,7 @@ from cnoid_control.runtime.exceptions import (
 from cnoid_control.runtime.io_transfer import DeviceTransfer
 from cnoid_control.runtime.managed_controller import ManagedController, let_interrupt_pass
 from cnoid_control.runtime.realtime import collect_garbage
+from cnoid_control.runtime.safety.hang_monitor import Abandoned, Call, HangMonitor
 from cnoid_control.runtime.safety.limit_rules import ImplausibleCommand
 from cnoid_control.runtime.strict_io import StrictIO
 
@@ -71,7 +74,8 @@ class ControllerHost:
         self._controls: list[tuple[str, Callable[[], Any]]] = []
         self._ios: list[ControllerIO] = []
         self._announcements: list[Callable[[], None]] = []
-        self._pushes = False
+        # The devices that each family of controllers has changed, and what hands these over.
+        self._device_outputs: list[tuple[set[int], Callable[[], None]]] = []
         self.is_abandoned = False
 
     def members(self) -> list[ManagedController]:
@@ -187,12 +191,12 @@ class ControllerHost:
         if len(self.body.devices):
             self._inputs += [one.input for one in devices if one.reads]
             self._announcements = [one.announce for one in devices if one.reads]
-            self._outputs += [one.output for one in devices]
+            self._device_outputs = [(one.outgoing, one.output) for one in devices]
         self._controls = [call for managed in self.controllers for call in managed.controls()]
         self._ios = self.ios()
-        self._pushes = any(
-            flags & StateFlag.LINK_EXT_WRENCH for flags in self.request().outputs.values()
-        )
+        if any(flags & StateFlag.LINK_EXT_WRENCH for flags in self.request().outputs.values()):
+            # Controllers add up: the sum begins with nothing.
+            self._outputs.insert(0, partial(self.body.external_wrenches.fill, 0.0))
 
     def request(self) -> IORequest:
         """What the controllers read and command, as they asked for it in initialize()."""
@@ -210,33 +214,26 @@ class ControllerHost:
 
     # --- the loop -----------------------------------------------------------------------------
 
-    def control(self, tick: int, time: float) -> bool:
-        """Call all controllers once, in a thread that keeps the robot meanwhile.
+    def control(self, tick: int, time: float, monitor: HangMonitor | None = None) -> bool:
+        """Call all controllers once; their inputs are copied before, their outputs after.
+
+        In the thread that owns the robot, which may lose it while they compute: nothing but their
+        own bodies is touched meanwhile.
 
         Args:
             tick: number of the tick, for messages.
             time: time of the state in `body` [s].
+            monitor: what watches that they return; None for nobody.
 
         Returns:
             Whether any controller has more to do.
 
         Raises:
-            ControllerFailed: a controller raised or returned no bool; no output was copied.
+            ControllerFailed: a controller raised, returned no bool, or has made its body unfit
+                for copies; no output was copied.
+            Abandoned: the robot was taken over meanwhile.
         """
-        self.copy_inputs(time)
-        go_on = self.compute(tick)
-        self.copy_outputs()
-        return go_on
-
-    def copy_inputs(self, time: float) -> None:
-        """Copy what the controllers read; in the thread that owns the robot.
-
-        Args:
-            time: time of the state in `body` [s].
-
-        Raises:
-            ControllerFailed: a controller has made its body unfit for that.
-        """
+        # All in one function, for it is gone through in every tick.
         try:
             for io in self._ios:
                 io.current_time = time
@@ -244,19 +241,11 @@ class ControllerHost:
                 copy()
         except Exception as error:
             raise ControllerRaised(self.controllers[0].name, 'control', None, error) from error
-
-    def compute(self, tick: int) -> bool:
-        """Call all controllers once; nothing but their own bodies is touched.
-
-        Args:
-            tick: number of the tick, for messages.
-
-        Returns:
-            Whether any controller has more to do.
-
-        Raises:
-            ControllerFailed: a controller raised or returned no bool.
-        """
+        # As begin_call() and Call.close() do, at a fraction of the cost.
+        token = [None]
+        call = (token, self, 'control', True, monotonic())
+        if monitor is not None:
+            monitor.call = call
         name = ''
         go_on = False
         try:
@@ -271,28 +260,28 @@ class ControllerHost:
                         raise result_not_bool(name, 'control', tick, result)
                     go_on = go_on or bool(result)
         except ControllerFailed:
+            Call(call).end()
             raise
         except BaseException as error:
             let_interrupt_pass(error)
             name = name or self.controllers[0].name
             raised = ControllerRaised(name, 'control', tick, error)
             self._print_traceback(raised)
+            Call(call).end()
             raise raised from error
-        return go_on
-
-    def copy_outputs(self) -> None:
-        """Hand the controllers' commands to the robot; in the thread that owns it.
-
-        Raises:
-            ControllerFailed: a controller has made its body unfit for that.
-        """
         try:
-            if self._pushes:
-                self.body.external_wrenches.fill(0.0)
+            token.pop()
+        except IndexError:
+            raise Abandoned(Call(call)) from None
+        try:
             for copy in self._outputs:
                 copy()
+            for changed, hand_over in self._device_outputs:
+                if changed:
+                    hand_over()
         except Exception as error:
             raise ControllerRaised(self.controllers[0].name, 'control', None, error) from error
+        return go_on
 
     def abandon(self) -> None:
         """Leave the controllers to the thread that they keep: nobody else calls them any more.
@@ -336,7 +325,7 @@ class ControllerHost:
                 self._warn_of_slips(managed)
             managed.disconnect()
         self._inputs, self._outputs, self._controls, self._ios = [], [], [], []
-        self._announcements = []
+        self._announcements, self._device_outputs = [], []
 
     def unconfigure(self) -> None:
         """Undo configure for every controller that is configured; not for abandoned ones."""

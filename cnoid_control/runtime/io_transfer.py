@@ -10,6 +10,7 @@ import numpy as np
 
 from cnoid_control.body import Body, Device, Link, StateFlag
 from cnoid_control.body.channels import CHANNELS, COMMAND_CHANNELS, POSITION, commanded_flags
+from cnoid_control.body.copies import copy_call
 from cnoid_control.body.joint_values import BLOCK_ARRAYS
 from cnoid_control.plugin import ControllerIO
 
@@ -114,21 +115,14 @@ def joint_copies(target: Body, source: Body, joints: Mapping[str, Iterable[Link]
             of = source.joint_arrays[array].view(np.ndarray)
             copies.append(_copy_slots(to, of, slots))
     for first, end in _runs(sorted(whole_rows)):
-        copies.append(_copy_whole(target.joint_block[first:end], source.joint_block[first:end]))
+        copies.append(copy_call(target.joint_block[first:end], source.joint_block[first:end]))
     return copies
-
-
-def _copy_whole(to: np.ndarray, of: np.ndarray) -> Copy:
-    if to.flags.c_contiguous and of.flags.c_contiguous:
-        to, of = to.reshape(-1), of.reshape(-1)
-    # The bound method costs a third of np.copyto.
-    return partial(to.__setitem__, Ellipsis, of)
 
 
 def _copy_slots(to: np.ndarray, of: np.ndarray, slots: list[int]) -> Copy:
     for first, end in _runs(slots):
         if end - first == len(slots):
-            return _copy_whole(to[first:end], of[first:end])
+            return copy_call(to[first:end], of[first:end])
     mask = np.zeros(len(to), dtype=bool)
     mask[slots] = True
     return partial(np.copyto, to, of, where=mask)
@@ -171,6 +165,7 @@ class DeviceTransfer:
     Attributes:
         reads: whether any device is read.
         has_sent: whether the controller has changed a device of the robot.
+        outgoing: indices of the devices whose states are to be handed over by `output`.
     """
 
     def __init__(self, own: Body, robot: Body) -> None:
@@ -185,7 +180,7 @@ class DeviceTransfer:
         self._robot_devices = robot.devices
         self._own_devices = own.devices
         self._incoming: set[int] = set()
-        self._outgoing: set[int] = set()
+        self.outgoing: set[int] = set()
         self._arrived: list[int] = []
         # Index of the device whose state crosses right now: its echo is not sent back.
         self._crossing = -1
@@ -208,7 +203,7 @@ class DeviceTransfer:
 
     def _note_outgoing(self, device: Device) -> None:
         if device.index != self._crossing:
-            self._outgoing.add(device.index)
+            self.outgoing.add(device.index)
 
     def input(self) -> None:
         """Take over the states that have changed; `announce` says so on the controller's side."""
@@ -230,10 +225,10 @@ class DeviceTransfer:
         Raises:
             ValueError: a device cannot be what the controller has made of it.
         """
-        if self._outgoing:
+        if self.outgoing:
             self.has_sent = True
-            indices = sorted(self._outgoing)
-            self._outgoing.clear()
+            indices = sorted(self.outgoing)
+            self.outgoing.clear()
             for index in indices:
                 problem = self._own_devices[index].problem()
                 if problem:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.copies import noting_call
 from cnoid_control.body.devices import ForceSensor
-from cnoid_control.body.value_rows import ValueRows
 
 Listener = Callable[[np.ndarray], None]
 
@@ -50,23 +50,18 @@ class TickTrace:
             self.columns[name] = slice(self.width, self.width + part.size)
             self.width += part.size
         # Pose of the root and displacements lie side by side: they are noted in one piece.
-        self._note_posture = ValueRows(body, [parts.pop('root_q'), parts.pop('q')]).note
-        self._note_target = parts.pop('q_target').tobytes
-        self._more_notes = [part.tobytes for part in parts.values()]
+        del parts['root_q'], parts['q']
+        noted = [body.configuration[: body.root_q.size + body.num_joints], *parts.values()]
         self._size = block_size
         self.listeners: list[Listener] = []
-        # As bytes, which are the cheapest copy of an array.
-        self._rows: list[bytes] = []
-        self._keep = self._rows.append
+        self._rows = bytearray()
+        self._notes = [noting_call(self._rows, part) for part in noted]
         self._times: list[float] = []
 
     def record(self, time: float) -> None:
         """Note the row of this tick."""
-        keep = self._keep
-        keep(self._note_posture())
-        keep(self._note_target())
-        for note in self._more_notes:
-            keep(note())
+        for note in self._notes:
+            note()
         times = self._times
         times.append(time)
         if len(times) == self._size:
@@ -77,7 +72,7 @@ class TickTrace:
         if not self._times:
             return
         times = np.array(self._times)[:, None]
-        values = np.frombuffer(b''.join(self._rows)).reshape(len(times), -1)
+        values = np.frombuffer(bytes(self._rows)).reshape(len(times), -1)
         block = np.concatenate([times, values], axis=1)
         self._times.clear()
         self._rows.clear()

@@ -16,6 +16,7 @@ from cnoid_control.body.devices import PointLight
 from cnoid_control.runtime.controller_host import ControllerHost
 from cnoid_control.runtime.exceptions import ControllerFailed, NoControllerLeft
 from cnoid_control.runtime.managed_controller import ManagedController
+from cnoid_control.runtime.safety.hang_monitor import Abandoned, HangMonitor
 from cnoid_control.runtime.safety.limit_rules import ImplausibleCommand
 
 CALLS: list[str] = []
@@ -90,6 +91,31 @@ def run(host: ControllerHost, ticks: int = 1) -> None:
         host.control(tick, tick * 0.01)
     host.stop()
     host.unconfigure()
+
+
+@pytest.mark.parametrize('answer', [True, ValueError('x'), None], ids=['True', 'raised', 'None'])
+def test_who_loses_the_robot_while_it_computes_commands_nothing(answer) -> None:
+    """However control() ends: whoever has closed its call owns the robot."""
+    monitor = HangMonitor()
+    host = make_host(noting('one', control=answer))
+    host.configure()
+    host.initialize()
+    host.start()
+    controller = host.controllers[0].controller
+    note = controller._note
+
+    def take_over(phase: str):
+        controller.io.body.u[:] = 7.0
+        call = monitor.last_call()
+        assert (call.host, call.name, call.in_tick) == (host, 'control', True)
+        assert call.close()
+        return note(phase)
+
+    controller._note = take_over
+    with pytest.raises(Abandoned) as lost:
+        host.control(3, 0.03, monitor)
+    assert lost.value.call.host is host
+    assert host.body.u.tolist() == [0.0, 0.0]
 
 
 def test_base_class_results():
@@ -432,7 +458,7 @@ def test_devices_of_a_controller_that_does_not_start_are_let_go() -> None:
     dark.light.on = False
     dark.light.notify_state_change()
     assert transfer is not None
-    assert not transfer._outgoing
+    assert not transfer.outgoing
 
 
 @pytest.mark.parametrize('phase', ['update_parameters', 'control', 'stop', 'pause', 'unconfigure'])

@@ -541,7 +541,6 @@ def test_the_tick_of_a_take_over_is_finished_at_once() -> None:
     loop = make_loop(Scripted())
     loop.step()
     loop.hardware.read()
-    loop.host.copy_inputs(0.0)
     call = begin_call(loop.host, 'control', True)
     loop.take_over(call, 0.5)
     assert loop.tick == 2

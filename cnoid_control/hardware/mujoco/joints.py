@@ -19,6 +19,7 @@ from cnoid_control.body.channels import (
     STIFFNESS,
     commanded_flags,
 )
+from cnoid_control.body.copies import copy_call
 from cnoid_control.hardware.exceptions import UnsupportedChannel
 from cnoid_control.hardware.hardware import IORequest
 from cnoid_control.hardware.mujoco.deviations import ActuatorErrors
@@ -221,7 +222,7 @@ def copying(target: np.ndarray, to: np.ndarray, source: np.ndarray, of: np.ndarr
     """Cheapest call that does target[to] = source[of]."""
     everything = np.arange(target.size)
     if np.array_equal(to, everything) and np.array_equal(of, np.arange(source.size)):
-        return partial(target.__setitem__, Ellipsis, source)
+        return copy_call(target, source)
 
     def copy() -> None:
         target[to] = source[of]

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from cnoid_control.body import StateFlag
+from cnoid_control.body.copies import noting_call
 from cnoid_control.hardware.mujoco.model import MujocoModel
 
 
@@ -46,16 +47,14 @@ class Saturation:
         self._joints = mapping.slots[rows]
         self._actuators, self._controls = actuators[rows], mapping.controls[rows]
         self._lower, self._upper = model.actuator_forcerange[self._actuators].T.copy()
-        # As bytes, which are copied faster than rows of an array; of this robot's alone, for
-        # others may be in the same world.
+        # Of this robot's alone, for others may be in the same world.
         forces, controls = _span(self._actuators), _span(self._controls)
-        self._force_bytes = data.actuator_force[forces].tobytes
-        self._control_bytes = data.ctrl[controls].tobytes
         self._force_columns = self._actuators - forces.start
         self._control_columns = self._controls - controls.start
-        self._forces: list[bytes] = []
-        self._controls_noted: list[bytes] = []
-        self._note = self._controls_noted.append
+        self._widths = forces.stop - forces.start, controls.stop - controls.start
+        self._forces_noted, self._controls_noted = bytearray(), bytearray()
+        self._note_forces = noting_call(self._forces_noted, data.actuator_force[forces])
+        self._note_controls = noting_call(self._controls_noted, data.ctrl[controls])
         self._servos = False
 
     def open(self, modes: np.ndarray) -> None:
@@ -71,25 +70,23 @@ class Saturation:
             return
         self._servos = bool((chosen[chosen != 0] != StateFlag.JOINT_EFFORT).any())
         if self._servos:
-            self.after_step = [self._note_step]
+            self.after_step = [self._note_forces, self._note_controls]
         else:
             # A motor's force is its control, which is the same in all steps of a tick.
             self.after_tick = [self._note_controls]
 
-    def _note_step(self) -> None:
-        self._forces.append(self._force_bytes())
-        self._note_controls()
-
-    def _note_controls(self) -> None:
-        self._note(self._control_bytes())
-
     def count(self) -> None:
         """Count what was noted and not counted yet."""
-        noted = len(self._controls_noted)
-        controls, forces = _rows(self._controls_noted), _rows(self._forces)
-        self._controls_noted.clear()
-        self._forces.clear()
-        if self.counts is None or not noted:
+        if not self._controls_noted:
+            return
+        notes = self._forces_noted, self._controls_noted
+        forces, controls = (
+            np.frombuffer(bytes(one)).reshape(-1, width)
+            for one, width in zip(notes, self._widths, strict=True)
+        )
+        for one in notes:
+            one.clear()
+        if self.counts is None:
             return
         gain = self._model.actuator_gainprm[self._actuators, 0]
         asked = gain * controls[:, self._control_columns]
@@ -97,7 +94,7 @@ class Saturation:
             force = forces[:, self._force_columns]
             hit = ((force <= self._lower) | (force >= self._upper)) & (force != asked)
             # A tick counts once, whatever its steps do.
-            hit = np.logical_or.reduceat(hit, np.arange(0, noted, self._steps))
+            hit = np.logical_or.reduceat(hit, np.arange(0, len(hit), self._steps))
         else:
             hit = (asked < self._lower) | (asked > self._upper)
         self.counts['effort'][self._joints] += hit.sum(axis=0)
@@ -117,8 +114,3 @@ class Saturation:
 def _span(indices: np.ndarray) -> slice:
     """The least range that has all indices."""
     return slice(int(indices.min()), int(indices.max()) + 1) if indices.size else slice(0, 0)
-
-
-def _rows(noted: list[bytes]) -> np.ndarray:
-    """Numbers that were noted as bytes, a row for each."""
-    return np.frombuffer(b''.join(noted)).reshape(len(noted), -1) if noted else np.zeros((0, 0))

@@ -52,6 +52,15 @@ class Call(tuple[list[None], 'ControllerHost', str, bool, float]):
             return False
         return True
 
+    def end(self) -> None:
+        """Close the call in the thread that has made it.
+
+        Raises:
+            Abandoned: somebody else has closed it, and owns the robot.
+        """
+        if not self.close():
+            raise Abandoned(self) from None
+
     @property
     def is_closed(self) -> bool:
         """Whether somebody has closed it."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cnoid_control.body import Body
+from cnoid_control.body.copies import copy_call
 from cnoid_control.runtime.safety.joint_limits import (
     Interval,
     JointLimits,
@@ -18,11 +19,12 @@ from cnoid_control.runtime.safety.joint_limits import (
     velocity_interval,
 )
 
-# Bound once: looking these up takes time in every tick.
-greater_equal, less_equal = np.greater_equal, np.less_equal
+Call = Callable[[], object]
 
 # Nothing is limited to infinity: a command that is infinite is none.
 LARGEST = np.finfo(float).max
+# The number below it, so that even the largest one has a finite one beyond it.
+LARGE = np.nextafter(LARGEST, 0.0)
 CLAMP_KINDS = (
     'position',
     'velocity',
@@ -51,6 +53,11 @@ def plausible_interval(
         middle = 0.5 * (lower + upper)
         reach = implausible_factor * 0.5 * (upper - lower)
         return np.fmax(middle - reach, -LARGEST), np.fmin(middle + reach, LARGEST)
+
+
+def _bounds(lower: np.ndarray, upper: np.ndarray) -> Interval:
+    """The least values within finite limits, and the least ones beyond."""
+    return np.fmax(lower, -LARGEST), np.nextafter(np.fmin(upper, LARGE), np.inf)
 
 
 class ImplausibleCommand(NamedTuple):
@@ -83,6 +90,9 @@ class CommandGroup(abc.ABC):
         last: commands sent last, shape (len(joints),).
         remember: takes the present commands for those sent last.
         is_scaled: which of them are multiplied by a scale, shape (len(joints),).
+        needs_rules: whether the limits depend on the state, so that no comparison with constant
+            bounds finds that nothing is to be done.
+        looks: calls that write the values that are compared with constant bounds.
     """
 
     # What is commanded, for messages.
@@ -100,7 +110,7 @@ class CommandGroup(abc.ABC):
         recovery: float,
         share: float = 1.0,
     ) -> None:
-        """Prepare the index arrays and the scratch space.
+        """Prepare the index arrays.
 
         Args:
             body: the robot, whose commands are limited in place.
@@ -121,20 +131,11 @@ class CommandGroup(abc.ABC):
         self._recovery = recovery
         self._all = len(joints) == body.num_joints
         # Bound to what they copy: there is one copy in every tick.
-        self.remember: Callable[[], object] = (
-            partial(self.last.__setitem__, ..., array)
-            if self._all
-            else partial(array.take, joints, None, self.last, 'clip')
-        )
-        self._values: np.ndarray = np.zeros((self.rows, len(joints)))
-        self._lower: np.ndarray = np.full((self.rows, len(joints)), -LARGEST)
-        self._upper: np.ndarray = np.full((self.rows, len(joints)), LARGEST)
-        kept = np.zeros((2, *self._values.shape), dtype=bool)
-        self._above, self._below = kept
-        self._truths, self._all_true = kept.tobytes, np.ones_like(kept).tobytes()
-        self._dt = 0.0
+        self.remember = self._picking(array, self.last)
+        self.looks: list[Call] = []
         # Limits that depend on the state everywhere are never trivially kept.
-        self._always_limit = self._limits.are_soft or self._limits.limit_acceleration
+        self._depends_on_state = self._limits.are_soft or self._limits.limit_acceleration
+        self.needs_rules = self._depends_on_state
 
     @abc.abstractmethod
     def restart(self) -> None:
@@ -145,22 +146,24 @@ class CommandGroup(abc.ABC):
         _, mine, theirs = np.intersect1d(self.joints, other.joints, return_indices=True)
         self.last[mine] = other.last[theirs]
 
-    def passes(self, dt: float) -> bool:
-        """Whether the commands are finite and within all limits; cheap."""
-        if self._always_limit:
-            return False
-        if dt != self._dt:
-            self._dt = dt
-            self._set_period(dt)
-        self._look(dt)
-        return self._are_bounded()
-
-    def _set_period(self, dt: float) -> None:  # noqa: B027 - some do not depend on it
-        """Write the bounds of all rows that depend on the period [s]."""
-
     @abc.abstractmethod
-    def _look(self, dt: float) -> None:
-        """Write the values of all rows."""
+    def line_up(self, values: np.ndarray, lower: np.ndarray, beyond: np.ndarray) -> None:
+        """List the looks, and write the bounds.
+
+        Args:
+            values: where the values are to be written, shape (rows, len(joints)).
+            lower: the least ones that need no rules, same shape.
+            beyond: the least ones above these that do, same shape.
+        """
+
+    def set_period(self, dt: float) -> None:  # noqa: B027 - some do not depend on it
+        """Write what depends on the period [s]; after `line_up`."""
+
+    def _picking(self, array: np.ndarray, row: np.ndarray) -> Call:
+        """Call that copies the group's elements of a joint array."""
+        if self._all:
+            return copy_call(row, array)
+        return partial(array.take, self.joints, None, row, 'clip')
 
     def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
         """Bring the commands, finite ones, into the limits.
@@ -250,17 +253,6 @@ class CommandGroup(abc.ABC):
     def _pick(self, array: np.ndarray) -> np.ndarray:
         return array if self._all else array.take(self.joints)
 
-    def _set_bounds(self, row: int, lower: np.ndarray, upper: np.ndarray) -> None:
-        self._lower[row] = np.fmax(lower, -LARGEST)
-        self._upper[row] = np.fmin(upper, LARGEST)
-
-    def _are_bounded(self) -> bool:
-        # NaN is neither above nor below anything. Bytes of truth are few, and cheap to compare.
-        values = self._values
-        greater_equal(values, self._lower, self._above)
-        less_equal(values, self._upper, self._below)
-        return self._truths() == self._all_true
-
 
 class EffortGroup(CommandGroup):
     """Joints commanded by `u`."""
@@ -285,38 +277,28 @@ class EffortGroup(CommandGroup):
         super().__init__(body, array, joints, limits, recovery)
         slower = self._limits.slower(share)
         self._scaled_speed = slower.dq_lower, slower.dq_upper
-        self._always_limit = self._limits.are_soft
-        self._copies = [
-            partial(values.take, joints, None, row, 'clip')
-            for row, values in zip(self._values, (body.q, body.dq, array), strict=True)
-        ]
-        mine = self._limits
-        # At a position limit itself the rules apply already: only what is inside passes.
-        self._set_bounds(
-            0, np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
-        )
-        self._set_bounds(1, mine.dq_lower, mine.dq_upper)
+        self.needs_rules = self._limits.are_soft
         # One at its limit passes, but is counted.
-        self._can_saturate = mine.u_lower < mine.u_upper
-        lower, upper = np.nextafter(mine.u_lower, np.inf), np.nextafter(mine.u_upper, -np.inf)
-        self._set_bounds(
-            2,
-            np.where(self._can_saturate, lower, mine.u_lower),
-            np.where(self._can_saturate, upper, mine.u_upper),
-        )
-        if len(body.joint_arrays['q']) == len(joints):
-            # The body has the rows itself, in one piece.
-            self._copies = []
-            self._values = body.state_and_effort
-            self._above, self._below = self._above.reshape(-1), self._below.reshape(-1)
-            self._lower, self._upper = self._lower.reshape(-1), self._upper.reshape(-1)
+        self._can_saturate = self._limits.u_lower < self._limits.u_upper
 
-    def passes(self, dt: float) -> bool:
-        """Whether efforts, positions and velocities are within all limits."""
-        if self._always_limit:
-            return False
-        self._look(dt)
-        return self._are_bounded()
+    def line_up(self, values: np.ndarray, lower: np.ndarray, beyond: np.ndarray) -> None:
+        """Look at positions, velocities and efforts."""
+        body, mine = self._body, self._limits
+        if values.size == body.state_and_effort.size:
+            # The body has the rows itself, in one piece.
+            self.looks = [copy_call(values.reshape(-1), body.state_and_effort)]
+        else:
+            sources = zip((body.q, body.dq, self._array), values, strict=True)
+            self.looks = [self._picking(source, row) for source, row in sources]
+        # At a position limit itself the rules apply already: only what is inside passes.
+        inside = np.nextafter(mine.q_lower, np.inf), np.nextafter(mine.q_upper, -np.inf)
+        lower[0], beyond[0] = _bounds(*inside)
+        lower[1], beyond[1] = _bounds(mine.dq_lower, mine.dq_upper)
+        least, most = np.nextafter(mine.u_lower, np.inf), np.nextafter(mine.u_upper, -np.inf)
+        lower[2], beyond[2] = _bounds(
+            np.where(self._can_saturate, least, mine.u_lower),
+            np.where(self._can_saturate, most, mine.u_upper),
+        )
 
     def limit(self, dt: float, counts: dict[str, np.ndarray]) -> None:
         """As for all commands; efforts that somebody has clamped to their limits are counted."""
@@ -328,10 +310,6 @@ class EffortGroup(CommandGroup):
     def restart(self) -> None:
         """Take no effort for the last command."""
         self.last[:] = 0.0
-
-    def _look(self, dt: float) -> None:
-        for copy in self._copies:
-            copy()
 
     def _range(self) -> Interval:
         return self._limits.u_lower, self._limits.u_upper
@@ -362,25 +340,27 @@ class PositionGroup(CommandGroup):
     word = 'position'
     rows = 2
 
+    def line_up(self, values: np.ndarray, lower: np.ndarray, beyond: np.ndarray) -> None:
+        """Look at the commands and at their distance from the last ones."""
+        position, step = values
+        self.looks = [
+            self._picking(self._array, position),
+            partial(np.subtract, position, self.last, step),
+        ]
+        lower[0], beyond[0] = _bounds(self._limits.q_lower, self._limits.q_upper)
+        self._step_bounds = lower[1], beyond[1]
+
+    def set_period(self, dt: float) -> None:
+        """Write how far the commands may go in it."""
+        lower, beyond = self._step_bounds
+        lower[:], beyond[:] = _bounds(self._limits.dq_lower * dt, self._limits.dq_upper * dt)
+
     def restart(self) -> None:
         """Take the measured positions for the last command."""
         q = self._pick(self._body.q)
         self.last[:] = np.where(np.isfinite(q), q, np.nan_to_num(self._pick(self._array)))
-        self._is_outside = True  # not known yet: the first command takes the thorough way
-
-    def passes(self, dt: float) -> bool:
-        """Whether the commands are in range and near enough to the last ones."""
-        return not self._is_outside and super().passes(dt)
-
-    def _set_period(self, dt: float) -> None:
-        limits = self._limits
-        self._set_bounds(0, limits.q_lower, limits.q_upper)
-        self._set_bounds(1, limits.dq_lower * dt, limits.dq_upper * dt)
-
-    def _look(self, dt: float) -> None:
-        values = self._values
-        values[0] = self._pick(self._array)
-        np.subtract(values[0], self.last, out=values[1])
+        # Not known yet to be inside: the first command takes the thorough way.
+        self.needs_rules = True
 
     def relax(self) -> None:
         """Stay at the last positions."""
@@ -391,7 +371,7 @@ class PositionGroup(CommandGroup):
         super().limit(dt, counts)
         command = self._pick(self._array)
         outside = (command < self._limits.q_lower) | (command > self._limits.q_upper)
-        self._is_outside = bool(outside.any())
+        self.needs_rules = self._depends_on_state or bool(outside.any())
 
     def _range(self) -> Interval:
         return self._limits.q_lower, self._limits.q_upper
@@ -426,19 +406,22 @@ class VelocityGroup(CommandGroup):
         dq = self._pick(self._body.dq)
         self.last[:] = np.where(np.isfinite(dq), dq, 0.0)
 
-    def _set_period(self, dt: float) -> None:
-        limits = self._limits
-        self._set_bounds(0, limits.dq_lower, limits.dq_upper)
-        # The position itself, and after a period of this velocity.
-        self._set_bounds(1, limits.q_lower, limits.q_upper)
-        self._set_bounds(2, limits.q_lower, limits.q_upper)
+    def line_up(self, values: np.ndarray, lower: np.ndarray, beyond: np.ndarray) -> None:
+        """Look at the commands, at the positions, and at those after a period of the commands."""
+        velocity, q, end = values
+        self._period = np.zeros(())
+        self.looks = [
+            self._picking(self._array, velocity),
+            self._picking(self._body.q, q),
+            partial(np.multiply, velocity, self._period, end),
+            partial(np.add, q, end, end),
+        ]
+        lower[0], beyond[0] = _bounds(self._limits.dq_lower, self._limits.dq_upper)
+        lower[1:], beyond[1:] = _bounds(self._limits.q_lower, self._limits.q_upper)
 
-    def _look(self, dt: float) -> None:
-        values = self._values
-        values[0] = self._pick(self._array)
-        values[1] = self._pick(self._body.q)
-        np.multiply(values[0], dt, out=values[2])
-        np.add(values[1], values[2], out=values[2])
+    def set_period(self, dt: float) -> None:
+        """Take it for how long the commands act."""
+        self._period[...] = dt
 
     def _range(self) -> Interval:
         return self._limits.dq_lower, self._limits.dq_upper
@@ -485,15 +468,16 @@ class GainGroup(CommandGroup):
     ) -> None:
         """Prepare; nothing depends on the state."""
         super().__init__(body, array, joints, limits, recovery, share)
-        self._always_limit = False
-        self._set_bounds(0, *self._range())
+        self.needs_rules = False
+
+    def line_up(self, values: np.ndarray, lower: np.ndarray, beyond: np.ndarray) -> None:
+        """Look at the commands."""
+        self.looks = [self._picking(self._array, values[0])]
+        lower[0], beyond[0] = _bounds(*self._range())
 
     def restart(self) -> None:
         """Take no gain for the last command."""
         self.last[:] = 0.0
-
-    def _look(self, dt: float) -> None:
-        self._values[0] = self._pick(self._array)
 
     def _largest(self) -> np.ndarray:
         """Largest gains; infinite for any."""

@@ -18,6 +18,7 @@ from cnoid_control.body.channels import (
     VELOCITY,
     JointChannel,
 )
+from cnoid_control.body.copies import copy_call
 from cnoid_control.parameters import not_allowed, parameter
 from cnoid_control.plugin.limit_counts import LimitCounts
 from cnoid_control.runtime.safety.joint_limits import (
@@ -46,6 +47,11 @@ GROUPS: tuple[tuple[JointChannel, type[CommandGroup]], ...] = (
     (INTEGRAL, IntegralGroup),
     (STIFFNESS, StiffnessGroup),
 )
+
+Call = Callable[[], object]
+
+# Bound once: looking it up takes time in every tick.
+greater_equal = np.greater_equal
 
 # A controller that takes over may be far from where it wants to be: it may ask for so much more
 # than others as long as a small part of it counts.
@@ -197,7 +203,33 @@ class CommandLimiter:
                 if group_type in before:
                     group.go_on_from(before[group_type])
                 self._groups.append(group)
+        self._line_up()
         self.bad_commands_in_a_row = 0
+
+    def _line_up(self) -> None:
+        """List the calls that find, in a tick, that all commands are within their limits."""
+        groups = self._groups
+        shapes = [(group.rows, len(group.joints)) for group in groups]
+        size = sum(rows * joints for rows, joints in shapes)
+        # The values twice, for they are compared with both bounds at once: all of the first ones
+        # must reach the lower bounds, and none of the second ones what is beyond the upper ones.
+        self._values, self._bounds = np.zeros(2 * size), np.zeros(2 * size)
+        once, twice = self._values.reshape(2, -1)
+        lower, beyond = self._bounds.reshape(2, -1)
+        self._looks: list[Call] = []
+        first = 0
+        for group, (rows, joints) in zip(groups, shapes, strict=True):
+            mine = slice(first, first + rows * joints)
+            group.line_up(*(one[mine].reshape(rows, joints) for one in (once, lower, beyond)))
+            self._looks += group.looks
+            first = mine.stop
+        self._looks.append(copy_call(twice, once))
+        self._reached = bytearray(2 * size)
+        self._truths = np.frombuffer(self._reached, dtype=bool)
+        self._wanted = b'\1' * size + b'\0' * size
+        self._remember = [group.remember for group in groups]
+        self._needs_rules = any(group.needs_rules for group in groups)
+        self._period = 0.0
 
     # --- scale ----------------------------------------------------------------------------------
 
@@ -316,11 +348,20 @@ class CommandLimiter:
         """
         if not dt > 0.0:
             dt = self._time_step
-        for group in self._groups:
-            if not group.passes(dt):
-                return self._limit(dt)
-        for group in self._groups:
-            group.remember()
+        if self._needs_rules:
+            return self._limit(dt)
+        if dt != self._period:
+            self._period = dt
+            for group in self._groups:
+                group.set_period(dt)
+        for look in self._looks:
+            look()
+        greater_equal(self._values, self._bounds, self._truths)
+        # NaN reaches nothing. Bytes of truth are few, and cheap to compare.
+        if self._reached != self._wanted:
+            return self._limit(dt)
+        for remember in self._remember:
+            remember()
         self.bad_commands_in_a_row = 0
         return True
 
@@ -345,6 +386,7 @@ class CommandLimiter:
         for group in self._groups:
             group.limit(dt, self.counts)
             group.remember()
+        self._needs_rules = any(group.needs_rules for group in self._groups)
         return self.bad_commands_in_a_row < self.parameters.max_bad_commands
 
     def report(self) -> dict[str, dict[str, int]]:

@@ -63,6 +63,15 @@ def test_a_call_is_closed_once() -> None:
         assert call.is_closed
 
 
+def test_the_end_of_a_call_that_somebody_has_closed_is_refused() -> None:
+    """Its thread ends it once; where the robot is in other hands, it is told so."""
+    call = begin_call(HOST, 'control', True)
+    call.end()
+    with pytest.raises(Abandoned) as lost:
+        call.end()
+    assert lost.value.call is call
+
+
 def test_a_hanging_call_is_taken_over_once(notes: Notes) -> None:
     """The monitor closes it when its time is over; its thread finds it closed."""
     monitor = HangMonitor()

@@ -1,6 +1,7 @@
 """The command limiter against ros2_control's rules, written here for one joint at a time."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -700,23 +701,78 @@ def test_commands_within_limits_take_the_short_way(mode: StateFlag, some: bool) 
     command = getattr(body, ARRAY[mode])
     command[:] = 0.001
     assert limiter.apply(DT)
-    (group,) = limiter._groups
+    passes = short_way(limiter)
     for sign in (1.0, -1.0):
         command[:] = sign * 0.002
-        assert group.passes(DT)
+        assert passes(DT)
         for joint in (1, 2):
             command[:] = 0.002
             command[joint] = sign * 20.0
-            assert not group.passes(DT)
+            assert not passes(DT)
             command[joint] = math.nan
-            assert not group.passes(DT)
+            assert not passes(DT)
 
 
-def test_efforts_of_all_joints_are_compared_where_they_are() -> None:
-    """No copy is made of the robot's state and commands, which takes time in every tick."""
-    body = make_body([Joint(-1.0, 1.0, 2.0, effort=10.0)] * 3, StateFlag.JOINT_EFFORT)
+def short_way(limiter: CommandLimiter) -> Callable[[float], bool]:
+    """Whether a limiter finds, for a period, that nothing is to be done; it does nothing else."""
+    limiter._limit = lambda dt: False  # type: ignore[method-assign]
+    return limiter.apply
+
+
+@pytest.mark.parametrize('size', [1, 3])
+def test_commands_of_all_kinds_are_compared_at_once(size: int) -> None:
+    """Efforts, targets and gains of the same joints, beside others: each has its own bounds."""
+    joints = [Joint(-1.0, 1.0, 2.0, effort=10.0)] * 4
+    body = make_body(joints, StateFlag.JOINT_PID)
+    for joint in body.joints[size:]:
+        joint.actuation_mode = StateFlag.JOINT_EFFORT
+    limiter = CommandLimiter(body, LimitsParameters(max_stiffness=50.0, max_damping=5.0), DT)
+    assert limiter.apply(DT)
+    passes = short_way(limiter)
+    assert passes(DT)
+    beyond = {'q_target': 1.1, 'dq_target': 2.1, 'u': 10.1, 'kp': 50.1, 'kd': 5.1, 'ki': -0.1}
+    for array, value in beyond.items():
+        for wrong in (value, -value, math.nan, math.inf, -math.inf):
+            if array == 'ki' and wrong in (-value, math.inf):
+                continue
+            getattr(body, array)[0] = wrong
+            assert not passes(DT), (array, wrong)
+            getattr(body, array)[0] = 0.0
+            assert passes(DT), array
+
+
+def test_the_largest_numbers_are_compared_exactly() -> None:
+    """Without limits any number passes, and infinity and what is no number do not."""
+    body = make_body([Joint()] * 2, StateFlag.JOINT_EFFORT)
     limiter = CommandLimiter(body, LimitsParameters(), DT)
-    assert np.shares_memory(limiter._groups[0]._values, body.u)
+    largest = float(np.finfo(float).max)
+    for value in (largest, -largest):
+        body.u[:] = 0.0, value
+        assert limiter.apply(DT)
+        assert body.u.tolist() == [0.0, value]
+    assert limiter.bad_commands == 0
+    body.u[1] = math.inf
+    limiter.apply(DT)
+    assert limiter.bad_commands == 1
+
+
+@pytest.mark.parametrize(
+    ('mode', 'wrong', 'right'),
+    [(StateFlag.JOINT_DISPLACEMENT, 0.7, 0.8), (StateFlag.JOINT_VELOCITY, 0.8, 0.7)],
+)
+def test_the_short_way_knows_the_period(mode: StateFlag, wrong: float, right: float) -> None:
+    """How far a command may go, and goes, depends on it: it may be another one in every tick."""
+    body = make_body([Joint(-1.0, 1.0, 2.0)] * 2, mode)
+    limiter = CommandLimiter(body, LimitsParameters(), DT)
+    assert limiter.apply(DT)
+    # A way of 1.5 DT at a speed of up to 2, and one to the upper limit at a speed of 1.5.
+    body.q[:] = 1.0 - 1.5 * 0.75 * DT
+    body.q_target[:] = 1.5 * DT
+    body.dq_target[:] = 1.5
+    passes = short_way(limiter)
+    for _ in range(2):
+        assert not passes(wrong * DT)
+    assert passes(right * DT)
 
 
 @pytest.mark.parametrize('side', [1.0, -1.0])
