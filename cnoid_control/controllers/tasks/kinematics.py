@@ -296,6 +296,21 @@ class TaskKinematics:
         joint = self._own_joints[link.index]
         return self._poses[joint] if joint >= 0 else self.body.link_placement(link.index)
 
+    def live_placement(self, link: Link) -> pin.SE3 | None:
+        """Pose of a link in the world that stays the one of now; None where there is no such."""
+        joint = self._own_joints[link.index]
+        return None if joint < 0 or self._pose_stride == 0 else self._poses[joint]
+
+    def axes_places(self, links: list[Link]) -> np.ndarray | None:
+        """Where the axes of links are among `pose_values`, shape (links, 3, 3), axis by axis.
+
+        None where one of them is not that of a joint of pinocchio.
+        """
+        places = self.position_places(links)
+        if places is None:
+            return None
+        return (places.reshape(-1, 3)[:, :1] - np.arange(9, 0, -1)).reshape(-1, 3, 3)
+
     def position_places(self, links: list[Link]) -> np.ndarray | None:
         """Where the origins of links are among `pose_values`, shape (3 links,).
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
+from cnoid_control.controllers.tasks.body_tasks import BodyScrewTask
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.point_rows import PointRows
-from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_rows
+from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_tasks
+from cnoid_control.controllers.tasks.twist_rows import Place, TwistRows
 
 
 class Level(NamedTuple):
@@ -68,7 +69,7 @@ class TaskStack:
         """Find the rows that count."""
         self._kinematics = kinematics
         self._tasks = list(tasks)
-        self._seen = state_of_rows()
+        self._seen = state_of_tasks()
         self._given = [_given(task) for task in tasks]
         last = max((task.priority for task in tasks), default=0)
         # Joint tasks of the last level at its end.
@@ -92,14 +93,17 @@ class TaskStack:
         self.wanted = np.zeros(len(counted))
         ends = np.searchsorted(counted, starts).tolist()
         self._others: list[_Rows] = []
-        points = []
+        points: list[Place] = []
+        screws: list[tuple[BodyScrewTask, Place]] = []
         for i, task in enumerate(ordered):
             place = slice(ends[i], ends[i + 1])
             rows, own = self.rows[place], counted[place] - starts[i]
             if _is_constant(task) and task.priority == last:
                 rows[:] = scale[place, None] * task.jacobian(kinematics)[own]
-            elif _is_plain(task) and kinematics.has_point_rows(task.link):  # type: ignore[attr-defined]
-                points.append((task.link, place, own, scale[place]))  # type: ignore[attr-defined]
+            elif _is_point(task) and kinematics.has_point_rows(task.link):
+                points.append(Place(task.link, place, own, scale[place]))
+            elif _is_screw(task) and kinematics.has_point_rows(task.link):
+                screws.append((task, Place(task.link, place, own, scale[place])))
             else:
                 is_scaled = bool((scale[place] != 1.0).any())
                 self._others.append(
@@ -111,7 +115,9 @@ class TaskStack:
                         (task.size, size),
                     )
                 )
-        self._points = PointRows(kinematics, points, self.rows) if points else None
+        self._twists: TwistRows | None = None
+        if points or screws:
+            self._twists = TwistRows(kinematics, points, screws, self.rows)
         self.levels: list[Level] = []
         for priority in sorted({task.priority for task in tasks}) or [0]:
             members = [i for i, task in enumerate(ordered) if task.priority == priority]
@@ -128,7 +134,7 @@ class TaskStack:
         if kinematics is not self._kinematics or tasks != self._tasks:
             return False
         # Whether any task has changed at all is seen at once.
-        state = state_of_rows()
+        state = state_of_tasks()
         if state is not self._seen:
             if not all(map(_is_same, self._given, map(_given, tasks))):
                 return False
@@ -142,8 +148,8 @@ class TaskStack:
             TaskError: the rows of a task have another shape.
         """
         kinematics = self._kinematics
-        if self._points is not None:
-            self._points.refresh()
+        if self._twists is not None:
+            self._twists.refresh()
         for task, place, counted, scale, shape in self._others:
             jacobian = task.jacobian(kinematics)
             if jacobian.shape != shape:
@@ -188,10 +194,21 @@ def _is_constant(task: Task) -> bool:
     return type(task).jacobian is JointTask.jacobian and 'jacobian' not in vars(task)
 
 
-def _is_plain(task: Task) -> bool:
+def _is_point(task: Task) -> TypeGuard[BodyTask]:
     """Whether the rows are the velocity of a link's origin in the world's axes."""
     return (
-        type(task).jacobian is BodyTask.jacobian
+        isinstance(task, BodyTask)
+        and type(task).jacobian is BodyTask.jacobian
         and 'jacobian' not in vars(task)
-        and task.reference is None  # type: ignore[attr-defined]
+        and task.reference is None
+    )
+
+
+def _is_screw(task: Task) -> TypeGuard[BodyScrewTask]:
+    """Whether the rows are those of the twist from a pose."""
+    return (
+        isinstance(task, BodyScrewTask)
+        and type(task).jacobian is BodyScrewTask.jacobian
+        and type(task).update is BodyScrewTask.update
+        and not {'jacobian', 'update'} & vars(task).keys()
     )

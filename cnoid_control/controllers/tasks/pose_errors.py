@@ -1,0 +1,229 @@
+"""What pose tasks ask for, many tasks at a time: numpy takes as long for one as for ten."""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+import pinocchio as pin
+
+from cnoid_control.controllers.tasks.body_tasks import BodyPositionTask, BodyScrewTask
+from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.target import PoseTarget
+from cnoid_control.controllers.tasks.task import Task, state_of_tasks
+
+# So many tasks of a kind take less time together than one by one.
+FEW = 3
+# Methods that are called for a task; one of its own may have been put on an object.
+METHODS = frozenset({'compute', 'update', 'compute_body_velocity'})
+# Takes the elements of a rotation, row by row, to its axis times the sine of its angle, and the
+# cosine but for a half.
+TURN = np.zeros((9, 4))
+TURN[[7, 2, 3], [0, 1, 2]] = 0.5
+TURN[[5, 6, 1], [0, 1, 2]] = -0.5
+TURN[[0, 4, 8], 3] = 0.5
+ONES = np.ones(3)
+# Cosine below which the sine does not tell the axis well.
+LARGE_TURN = -0.9
+# Makes 0 / 0 a 0, and changes no other quotient.
+TINY = 1e-300
+
+log3, log6 = pin.log3, pin.log6
+PoseT = TypeVar('PoseT', bound=BodyPositionTask)
+
+
+class PoseErrors:
+    """Computes tasks: those of poses in the world together, the others one by one.
+
+    Which these are is found once, and again when `fits` says no. What is found is the same.
+    """
+
+    def __init__(self, kinematics: TaskKinematics, tasks: list[Task]) -> None:
+        """Sort the tasks."""
+        self._kinematics = kinematics
+        self._tasks = tasks
+        self._seen = state_of_tasks()
+        self._kinds = [_kind(kinematics, task) for task in tasks]
+        self._groups: list[_Group] = []
+        self._others = tasks
+        for group in (_Places, _Screws):
+            members = [
+                task
+                for task, kind in zip(tasks, self._kinds, strict=True)
+                if kind is group.task_type
+            ]
+            if len(members) >= FEW:
+                self._groups.append(group(kinematics, members))
+                self._others = [task for task in self._others if task not in members]
+
+    def fits(self, tasks: list[Task]) -> bool:
+        """Whether these tasks are those given, and of the same kinds; takes over what changed."""
+        if tasks is not self._tasks:
+            return False
+        state = state_of_tasks()
+        if state is not self._seen:
+            if [_kind(self._kinematics, task) for task in tasks] != self._kinds:
+                return False
+            for group in self._groups:
+                group.read()
+            self._seen = state
+        return True
+
+    def compute(self, dt: float) -> None:
+        """Refresh what all tasks ask for; errors as for `Task.compute`."""
+        for group in self._groups:
+            group.compute(dt)
+        for task in self._others:
+            task.compute(self._kinematics, dt)
+
+
+def _kind(kinematics: TaskKinematics, task: Task) -> type[Task] | None:
+    """Class of a task that can be computed with others; None for one that cannot."""
+    if (
+        type(task) in (BodyPositionTask, BodyScrewTask)
+        and isinstance(task, BodyPositionTask)
+        and type(task.target) is PoseTarget
+        and isinstance(task.gain, (int, float))
+        and task.reference is None
+        and task.shaper is None
+        and task.activation >= 1.0
+        and not task.restart
+        and kinematics.live_placement(task.link) is not None
+        and not METHODS & vars(task).keys()
+    ):
+        return type(task)
+    return None
+
+
+class _Group(abc.ABC, Generic[PoseT]):
+    """Tasks of one kind."""
+
+    task_type: ClassVar[type[BodyPositionTask]]
+
+    def __init__(self, kinematics: TaskKinematics, tasks: list[PoseT]) -> None:
+        """Read the tasks."""
+        self._kinematics = kinematics
+        self._tasks = tasks
+        self._attributes = [vars(task) for task in tasks]
+        self.read()
+
+    def read(self) -> None:
+        """Take over what the tasks are."""
+        self._steps = [task.target.step for task in self._tasks]
+        self._gains = np.array([[task.gain] for task in self._tasks], dtype=float)
+        selection = np.array([task.selection for task in self._tasks])
+        self._selection = None if selection.all() else selection
+
+    def compute(self, dt: float) -> None:
+        """Refresh `error` and `velocity` of the tasks."""
+        errors = self._errors(dt)
+        if self._selection is not None:
+            errors *= self._selection
+        velocities = self._velocities(errors)
+        flat = velocities.reshape(-1)
+        if not math.isfinite(flat.dot(flat)):
+            # One of them says so.
+            for task in self._tasks:
+                task.compute(self._kinematics, dt)
+        for attributes, error, velocity in zip(self._attributes, errors, velocities, strict=True):
+            attributes['error'] = error
+            attributes['velocity'] = velocity
+
+    @abc.abstractmethod
+    def _errors(self, dt: float) -> np.ndarray:
+        """Errors of the tasks before their selections, shape (tasks, 6)."""
+
+    def _velocities(self, errors: np.ndarray) -> np.ndarray:
+        """Velocities to ask for at these errors, shape (tasks, 6)."""
+        return errors * self._gains
+
+
+class _Screws(_Group[BodyScrewTask]):
+    """Errors along the screws to the targets."""
+
+    task_type = BodyScrewTask
+
+    def read(self) -> None:
+        """Look at the poses of the links."""
+        super().read()
+        poses = [self._kinematics.placement(task.link) for task in self._tasks]
+        # They stay those of now.
+        self._looks = [pose.actInv for pose in poses]
+        for attributes, pose in zip(self._attributes, poses, strict=True):
+            attributes['_axes'] = pose.rotation
+
+    def _errors(self, dt: float) -> np.ndarray:
+        twists = []
+        for attributes, step, look in zip(
+            self._attributes, self._steps, self._looks, strict=True
+        ):
+            goal = step(dt)
+            offset = look(goal)
+            attributes['_screw'] = goal, offset
+            twists.append(log6(offset).vector)
+        return np.concatenate(twists).reshape(-1, 6)
+
+
+class _Places(_Group[BodyPositionTask]):
+    """Errors of positions, and of orientations about one axis."""
+
+    task_type = BodyPositionTask
+
+    def read(self) -> None:
+        """Find the links among all poses, and forget the targets."""
+        super().read()
+        kinematics, count = self._kinematics, len(self._tasks)
+        links = [task.link for task in self._tasks]
+        positions, axes = kinematics.position_places(links), kinematics.axes_places(links)
+        assert positions is not None  # All have live placements.
+        assert axes is not None
+        self._position_places, self._axes_places = positions.reshape(-1, 3), axes
+        self._goals: list[pin.SE3 | None] = [None] * count
+        self._positions, self._axes = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        self._follows = [task.feedforward for task in self._tasks]
+        self._feedforward = np.zeros((count, 6))
+        self._moves = False
+        for attributes in self._attributes:
+            attributes['_axes'] = None
+
+    def _errors(self, dt: float) -> np.ndarray:
+        goals = self._goals
+        for i, step in enumerate(self._steps):
+            goal = step(dt)
+            if goal is not goals[i]:
+                self._take(i, goal)
+        values = self._kinematics.pose_values
+        errors = np.empty((len(goals), 6))
+        np.subtract(self._positions, values.take(self._position_places), out=errors[:, :3])
+        # The columns of the axes are the rows in memory, so that they come transposed.
+        turns = np.matmul(self._axes, values.take(self._axes_places))
+        found = turns.reshape(-1, 9).dot(TURN)
+        axes, cosines = found[:, :3], found[:, 3] - 0.5
+        sines = np.sqrt((axes * axes).dot(ONES))
+        factors = np.arctan2(sines, cosines)
+        factors /= sines + TINY
+        np.multiply(axes, factors[:, None], out=errors[:, 3:])
+        if min(cosines.tolist()) < LARGE_TURN:
+            for i in np.flatnonzero(cosines < LARGE_TURN):
+                errors[i, 3:] = log3(turns[i])
+        return errors
+
+    def _take(self, i: int, goal: pin.SE3) -> None:
+        """Take over the target of a task: its velocity changes only with its pose."""
+        self._goals[i] = goal
+        self._positions[i] = goal.translation
+        self._axes[i] = goal.rotation
+        if self._follows[i]:
+            velocity = self._tasks[i].target.velocity
+            if self._moves or velocity.any():
+                self._moves = True
+                self._feedforward[i] = velocity
+
+    def _velocities(self, errors: np.ndarray) -> np.ndarray:
+        velocities = super()._velocities(errors)
+        if self._moves:
+            feedforward = self._feedforward
+            velocities += feedforward if self._selection is None else feedforward * self._selection
+        return velocities
