@@ -41,6 +41,13 @@ class Bounds(NamedTuple):
     matrix: np.ndarray
     owners: Owners
 
+    def keep(self, velocity: np.ndarray) -> bool:
+        """Whether a velocity is within all of them."""
+        lower, upper, matrix, _ = self
+        values = np.concatenate([velocity, matrix.dot(velocity)]) if len(matrix) else velocity
+        # Written so that NaN, which compares false with everything, keeps no bound.
+        return np.count_nonzero((lower <= values) & (values <= upper)) == len(values)
+
 
 class BoundStack:
     """Bounds of constraints; which there are is found once, and again when `fits` says no.

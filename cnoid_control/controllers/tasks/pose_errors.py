@@ -14,8 +14,6 @@ from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.target import PoseTarget
 from cnoid_control.controllers.tasks.task import Task, state_of_tasks
 
-# So many tasks of a kind take less time together than one by one.
-FEW = 3
 # Methods that are called for a task; one of its own may have been put on an object.
 METHODS = frozenset({'compute', 'update', 'compute_body_velocity'})
 # Takes the elements of a rotation, row by row, to its axis times the sine of its angle, and the
@@ -54,7 +52,7 @@ class PoseErrors:
                 for task, kind in zip(tasks, self._kinds, strict=True)
                 if kind is group.task_type
             ]
-            if len(members) >= FEW:
+            if len(members) >= group.least:
                 self._groups.append(group(kinematics, members))
                 self._others = [task for task in self._others if task not in members]
 
@@ -101,6 +99,8 @@ class _Group(abc.ABC, Generic[PoseT]):
     """Tasks of one kind."""
 
     task_type: ClassVar[type[BodyPositionTask]]
+    # So many tasks take less time together than one by one.
+    least: ClassVar[int]
 
     def __init__(self, kinematics: TaskKinematics, tasks: list[PoseT]) -> None:
         """Read the tasks."""
@@ -144,6 +144,7 @@ class _Screws(_Group[BodyScrewTask]):
     """Errors along the screws to the targets."""
 
     task_type = BodyScrewTask
+    least = 2
 
     def read(self) -> None:
         """Look at the poses of the links."""
@@ -170,6 +171,7 @@ class _Places(_Group[BodyPositionTask]):
     """Errors of positions, and of orientations about one axis."""
 
     task_type = BodyPositionTask
+    least = 4
 
     def read(self) -> None:
         """Find the links among all poses, and forget the targets."""
@@ -215,11 +217,10 @@ class _Places(_Group[BodyPositionTask]):
         self._goals[i] = goal
         self._positions[i] = goal.translation
         self._axes[i] = goal.rotation
-        if self._follows[i]:
-            velocity = self._tasks[i].target.velocity
-            if self._moves or velocity.any():
-                self._moves = True
-                self._feedforward[i] = velocity
+        target = self._tasks[i].target
+        if self._follows[i] and (self._moves or target.is_moving):
+            self._moves = True
+            self._feedforward[i] = target.velocity
 
     def _velocities(self, errors: np.ndarray) -> np.ndarray:
         velocities = super()._velocities(errors)

@@ -14,6 +14,10 @@ from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, stat
 from cnoid_control.controllers.tasks.twist_rows import Place, TwistRows
 
 
+# So many screw tasks take less time together than one by one.
+MANY_SCREWS = 3
+
+
 class Level(NamedTuple):
     """Tasks of one priority.
 
@@ -72,11 +76,16 @@ class TaskStack:
         self._seen = state_of_tasks()
         self._given = [_given(task) for task in tasks]
         last = max((task.priority for task in tasks), default=0)
-        # Joint tasks of the last level at its end.
+        # Joint tasks of the last level at its end; screw tasks one below the other.
         ordered = sorted(
             tasks,
-            key=lambda task: (task.priority, task.priority == last and _is_constant(task)),
+            key=lambda task: (
+                task.priority,
+                task.priority == last and _is_constant(task),
+                _is_screw(task),
+            ),
         )
+        has_screws = sum(map(_is_screw, tasks)) >= MANY_SCREWS
         self._ordered = ordered
         starts = np.cumsum([0, *(task.size for task in ordered)]).tolist()
         self._num_asked = starts[-1]
@@ -102,7 +111,7 @@ class TaskStack:
                 rows[:] = scale[place, None] * task.jacobian(kinematics)[own]
             elif _is_point(task) and kinematics.has_point_rows(task.link):
                 points.append(Place(task.link, place, own, scale[place]))
-            elif _is_screw(task) and kinematics.has_point_rows(task.link):
+            elif has_screws and _is_screw(task) and kinematics.has_point_rows(task.link):
                 screws.append((task, Place(task.link, place, own, scale[place])))
             else:
                 is_scaled = bool((scale[place] != 1.0).any())
