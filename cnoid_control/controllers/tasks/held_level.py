@@ -18,9 +18,9 @@ SUCCESS = ComputationInfo.Success
 class HeldLevel:
     """Least squares of the first level with some unknowns on their bounds and all others free.
 
-    These are the unknowns that the same bounds held in the last ticks. What is found is the solution of
-    the quadratic program if it keeps all bounds, and no unknown on its bound would be better off
-    inside: these are the conditions of optimality, and both are looked at.
+    These are the unknowns that the same bounds held in the last ticks. What is found is the
+    solution of the quadratic program if it keeps all bounds, and no unknown on its bound would be
+    better off inside: these are the conditions of optimality, and both are looked at.
     """
 
     def __init__(self, size: int) -> None:
@@ -48,7 +48,8 @@ class HeldLevel:
             own = signs[: self._size]
             self._places, self._free = np.flatnonzero(own), np.flatnonzero(own == 0.0)
             self._signs = own.take(self._places)
-            self._is_upper = self._signs > 0.0
+            # Of their bounds among the lower, then the upper ones.
+            self._bounds = self._places + self._size * (self._signs > 0.0)
             self._is_steady = len(self._places) > 0 and len(self._free) > 0
 
     def solve(
@@ -64,18 +65,18 @@ class HeldLevel:
         if not self._is_steady:
             return None
         rows, wanted, places, free = level.rows, level.wanted, self._places, self._free
-        velocity = np.zeros(self._size)
-        values = np.where(self._is_upper, bounds.upper.take(places), bounds.lower.take(places))
-        velocity[places] = values
-        own = rows.take(free, 1)
+        values = bounds.unknowns.take(self._bounds)
+        own, others = rows.take(free, 1), rows.take(places, 1)
         system = np.dot(own.T, own)
         system.reshape(-1)[:: len(free) + 1] += damping
         factor = self._factor
         factor.compute(system)
-        missing = wanted - rows.dot(velocity)
-        velocity[free] = factor.solve(missing.dot(own)).reshape(-1)
+        missing = wanted - others.dot(values)
+        found = factor.solve(missing.dot(own)).reshape(-1)
+        velocity = np.empty(self._size)
+        velocity[free], velocity[places] = found, values
         # Where the held ones would go without their bounds.
-        pushes = (wanted - rows.dot(velocity)).dot(rows).take(places) - damping * values
+        pushes = (missing - own.dot(found)).dot(others) - damping * values
         if (
             factor.info() is not SUCCESS
             or not min((pushes * self._signs).tolist()) >= 0.0

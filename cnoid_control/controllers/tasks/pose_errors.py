@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -16,12 +16,12 @@ from cnoid_control.controllers.tasks.task import Task, state_of_tasks
 
 # Methods that are called for a task; one of its own may have been put on an object.
 METHODS = frozenset({'compute', 'update', 'compute_body_velocity'})
-# Takes the elements of a rotation, row by row, to its axis times the sine of its angle, and the
-# cosine but for a half.
-TURN = np.zeros((9, 4))
-TURN[[7, 2, 3], [0, 1, 2]] = 0.5
-TURN[[5, 6, 1], [0, 1, 2]] = -0.5
-TURN[[0, 4, 8], 3] = 0.5
+# Takes the elements of a rotation, row by row, to its axis times the sine of its angle.
+AXIS = np.zeros((9, 3))
+AXIS[[7, 2, 3], [0, 1, 2]] = 0.5
+AXIS[[5, 6, 1], [0, 1, 2]] = -0.5
+# Likewise to the cosine but for a half.
+TRACE = 0.5 * np.eye(3).reshape(9)
 ONES = np.ones(3)
 # Cosine below which the sine does not tell the axis well.
 LARGE_TURN = -0.9
@@ -47,7 +47,7 @@ class PoseErrors:
         self._groups: list[_Group] = []
         self._others = tasks
         for group in (_Places, _Screws):
-            members = [
+            members: list[Any] = [
                 task
                 for task, kind in zip(tasks, self._kinds, strict=True)
                 if kind is group.task_type
@@ -112,7 +112,8 @@ class _Group(abc.ABC, Generic[PoseT]):
     def read(self) -> None:
         """Take over what the tasks are."""
         self._steps = [task.target.step for task in self._tasks]
-        self._gains = np.array([[task.gain] for task in self._tasks], dtype=float)
+        # As many as there are elements: products of arrays of one shape are the quickest.
+        self._gains = np.array([[task.gain] * 6 for task in self._tasks], dtype=float)
         selection = np.array([task.selection for task in self._tasks])
         self._selection = None if selection.all() else selection
 
@@ -122,8 +123,7 @@ class _Group(abc.ABC, Generic[PoseT]):
         if self._selection is not None:
             errors *= self._selection
         velocities = self._velocities(errors)
-        flat = velocities.reshape(-1)
-        if not math.isfinite(flat.dot(flat)):
+        if not math.isfinite(np.vdot(velocities, velocities)):
             # One of them says so.
             for task in self._tasks:
                 task.compute(self._kinematics, dt)
@@ -157,9 +157,7 @@ class _Screws(_Group[BodyScrewTask]):
 
     def _errors(self, dt: float) -> np.ndarray:
         twists = []
-        for attributes, step, look in zip(
-            self._attributes, self._steps, self._looks, strict=True
-        ):
+        for attributes, step, look in zip(self._attributes, self._steps, self._looks, strict=True):
             goal = step(dt)
             offset = look(goal)
             attributes['_screw'] = goal, offset
@@ -181,9 +179,11 @@ class _Places(_Group[BodyPositionTask]):
         positions, axes = kinematics.position_places(links), kinematics.axes_places(links)
         assert positions is not None  # All have live placements.
         assert axes is not None
-        self._position_places, self._axes_places = positions.reshape(-1, 3), axes
+        # Of both halves of an error: those of the second one are overwritten by the orientation.
+        self._position_places = np.tile(positions.reshape(-1, 3), 2)
+        self._axes_places = axes
         self._goals: list[pin.SE3 | None] = [None] * count
-        self._positions, self._axes = np.zeros((count, 3)), np.zeros((count, 3, 3))
+        self._positions, self._axes = np.zeros((count, 6)), np.zeros((count, 3, 3))
         self._follows = [task.feedforward for task in self._tasks]
         self._feedforward = np.zeros((count, 6))
         self._moves = False
@@ -197,25 +197,24 @@ class _Places(_Group[BodyPositionTask]):
             if goal is not goals[i]:
                 self._take(i, goal)
         values = self._kinematics.pose_values
-        errors = np.empty((len(goals), 6))
-        np.subtract(self._positions, values.take(self._position_places), out=errors[:, :3])
+        errors = self._positions - values.take(self._position_places)
         # The columns of the axes are the rows in memory, so that they come transposed.
         turns = np.matmul(self._axes, values.take(self._axes_places))
-        found = turns.reshape(-1, 9).dot(TURN)
-        axes, cosines = found[:, :3], found[:, 3] - 0.5
+        elements = turns.reshape(-1, 9)
+        axes, cosines = elements.dot(AXIS), elements.dot(TRACE) - 0.5
         sines = np.sqrt((axes * axes).dot(ONES))
         factors = np.arctan2(sines, cosines)
         factors /= sines + TINY
         np.multiply(axes, factors[:, None], out=errors[:, 3:])
         if min(cosines.tolist()) < LARGE_TURN:
-            for i in np.flatnonzero(cosines < LARGE_TURN):
-                errors[i, 3:] = log3(turns[i])
+            for large in np.flatnonzero(cosines < LARGE_TURN):
+                errors[large, 3:] = log3(turns[large])
         return errors
 
     def _take(self, i: int, goal: pin.SE3) -> None:
         """Take over the target of a task: its velocity changes only with its pose."""
         self._goals[i] = goal
-        self._positions[i] = goal.translation
+        self._positions[i, :3] = goal.translation
         self._axes[i] = goal.rotation
         target = self._tasks[i].target
         if self._follows[i] and (self._moves or target.is_moving):

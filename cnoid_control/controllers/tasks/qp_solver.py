@@ -65,7 +65,8 @@ class QpSolver(Solver):
         if self._bounds is None or not self._bounds.fits(kinematics, constraints):
             self._bounds = BoundStack(kinematics, constraints)
         bounds, scaling = self._bounds.collect(), self._bounds.scaling
-        levels = stack.levels
+        levels, held = stack.levels, self._held
+        assert held is not None  # It is made with the stack.
         kept: Kept | None = None
         velocity = self._solve_freely(levels, bounds)
         free = len(levels)
@@ -80,8 +81,7 @@ class QpSolver(Solver):
             level = levels[place]
             answer = None
             if place == 0:
-                assert self._held is not None  # It is made with the stack.
-                answer = self._held.solve(level, self.damping + level.lm_damping, bounds)
+                answer = held.solve(level, self.damping + level.lm_damping, bounds)
             if answer is None:
                 answer = _solve_level(
                     *self._program(level),
@@ -92,7 +92,7 @@ class QpSolver(Solver):
                     velocity,
                 )
                 if place == 0 and answer is not None:
-                    self._held.remember(answer[1])
+                    held.remember(answer[1])
             if answer is None:
                 if velocity is None:
                     return Solution(
@@ -102,7 +102,7 @@ class QpSolver(Solver):
                 break
             velocity, found = answer
             multipliers.append(found[: len(bounds.upper)])
-            if np.count_nonzero(np.abs(multipliers[-1]) > LEANING):
+            if float(multipliers[-1].dot(multipliers[-1])) > LEANING * LEANING:
                 self._first_held = min(self._first_held, place)
             if place + 1 < len(levels) and len(level.rows):
                 across = level.rows if kept is None else kept.across(level.rows)

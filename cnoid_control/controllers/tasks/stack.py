@@ -13,9 +13,8 @@ from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_tasks
 from cnoid_control.controllers.tasks.twist_rows import Place, TwistRows
 
-
 # So many screw tasks take less time together than one by one.
-MANY_SCREWS = 3
+MANY_SCREWS = 2
 
 
 class Level(NamedTuple):
@@ -174,12 +173,12 @@ class TaskStack:
                 np.multiply(jacobian, scale, out=place)
         if not self._num_asked:
             return
-        asked = np.concatenate([task.velocity for task in self._ordered])
+        asked = [task.velocity for task in self._ordered]
         if self._counted is not None:
             # Nothing to clip: it is the quickest way to take elements into an array that is there.
-            asked.take(self._counted, None, self.wanted, 'clip')
+            np.concatenate(asked).take(self._counted, None, self.wanted, 'clip')
         else:
-            self.wanted[:] = asked
+            np.concatenate(asked, out=self.wanted)
         if self._scale is not None:
             self.wanted *= self._scale
 

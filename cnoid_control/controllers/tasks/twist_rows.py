@@ -144,7 +144,6 @@ class _ScrewMap:
         count = len(screws)
         self._goals: list[pin.SE3 | None] = [None] * count
         self._actions = np.zeros((count, 6, 6))
-        self._logs = np.zeros((count, 6, 6))
         self._map = target
         rows = [np.arange(place.rows.start, place.rows.stop) for _, place in screws]
         self._rows = np.concatenate(rows) - first
@@ -160,10 +159,10 @@ class _ScrewMap:
 
     def refresh(self) -> None:
         """Fill in where the links and their targets are now."""
-        goals, logs = self._goals, self._logs
+        goals, logs = self._goals, []
         for i, task in enumerate(self._tasks):
             goal, offset = task.screw
-            logs[i] = Jlog6(offset)
+            logs.append(Jlog6(offset))
             if goal is not goals[i]:
                 goals[i] = goal
                 self._actions[i] = goal.actionInverse
