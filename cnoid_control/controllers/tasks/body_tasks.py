@@ -12,11 +12,14 @@ from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
 from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.target import PoseTarget, Target, fixed
-from cnoid_control.controllers.tasks.task import BodyTask, GenericTask, note_change
+from cnoid_control.controllers.tasks.task import BodyTask, GenericTask, note_row_change
 
-# Attributes that say what a pose task asks for, and methods that may be put in their places.
+# Attributes that say what a pose task asks for, and methods of which others may be put there.
 SETTINGS = frozenset(
     {
+        'link',
+        'reference',
+        'selection',
         'gain',
         'feedforward',
         'target',
@@ -24,13 +27,26 @@ SETTINGS = frozenset(
         'activation',
         'restart',
         'compute',
-        'update',
         'compute_body_velocity',
-        'jacobian',
     }
 )
+METHODS = frozenset({'update', 'jacobian'})
 
 log3, log6, Jlog6 = pin.log3, pin.log6, pin.Jlog6
+
+
+# Another one whenever one of these is set on any pose task.
+_state_of_poses = object()
+
+
+def state_of_poses() -> object:
+    """An object that is another one once any pose task asks in another way than before."""
+    return _state_of_poses
+
+
+def _note_pose_change() -> None:
+    global _state_of_poses
+    _state_of_poses = object()
 
 
 class BodyPositionTask(BodyTask):
@@ -61,7 +77,10 @@ class BodyPositionTask(BodyTask):
         """Set an attribute; see `Strict`."""
         super().__setattr__(name, value)
         if name in SETTINGS:
-            note_change()
+            _note_pose_change()
+        elif name in METHODS:
+            _note_pose_change()
+            note_row_change()
 
     def pose(self, kinematics: TaskKinematics) -> pin.SE3:
         """Pose of the link in the frame of the reference."""

@@ -275,13 +275,6 @@ class JointVelocityConstraint(JointConstraint):
         """Make a constraint that allows no motion yet."""
         super().__init__(name, joint_group)
         self._max_velocity = np.zeros(joint_group.dofs)
-        # What the bounds were found for.
-        self._known = b''
-
-    def on_enable(self, kinematics: TaskKinematics) -> None:
-        """Find the group's joints among the unknowns."""
-        super().on_enable(kinematics)
-        self._known = b''
 
     @property
     def max_velocity(self) -> np.ndarray:
@@ -297,13 +290,9 @@ class JointVelocityConstraint(JointConstraint):
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """The bounds are the maxima, both ways, whatever the state."""
-        # Single elements may be set.
-        asked = self._max_velocity.tobytes()
-        if asked != self._known:
-            upper = np.maximum(self._max_velocity.take(self.rows), 0.0)
-            put(self, 'upper', upper)
-            put(self, 'lower', -upper)
-            put(self, '_known', asked)
+        upper = np.maximum(self._max_velocity.take(self.rows), 0.0)
+        put(self, 'upper', upper)
+        put(self, 'lower', -upper)
 
 
 class JointAccelerationConstraint(JointConstraint):

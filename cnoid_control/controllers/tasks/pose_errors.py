@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import abc
 import math
+import operator
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import pinocchio as pin
 
-from cnoid_control.controllers.tasks.body_tasks import BodyPositionTask, BodyScrewTask
+from cnoid_control.controllers.tasks.body_tasks import (
+    BodyPositionTask,
+    BodyScrewTask,
+    state_of_poses,
+)
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.target import PoseTarget
-from cnoid_control.controllers.tasks.task import Task, state_of_tasks
+from cnoid_control.controllers.tasks.task import Task
 
 # Methods that are called for a task; one of its own may have been put on an object.
 METHODS = frozenset({'compute', 'update', 'compute_body_velocity'})
@@ -42,30 +47,31 @@ class PoseErrors:
         """Sort the tasks."""
         self._kinematics = kinematics
         self._tasks = tasks
-        self._seen = state_of_tasks()
-        self._kinds = [_kind(kinematics, task) for task in tasks]
+        self._seen = state_of_poses()
+        self._given = [_given(kinematics, task) for task in tasks]
         self._groups: list[_Group] = []
         self._others = tasks
         for group in (_Places, _Screws):
             members: list[Any] = [
                 task
-                for task, kind in zip(tasks, self._kinds, strict=True)
-                if kind is group.task_type
+                for task, given in zip(tasks, self._given, strict=True)
+                if given[0] is group.task_type
             ]
             if len(members) >= group.least:
                 self._groups.append(group(kinematics, members))
                 self._others = [task for task in self._others if task not in members]
 
     def fits(self, tasks: list[Task]) -> bool:
-        """Whether these tasks are those given, and of the same kinds; takes over what changed."""
+        """Whether these tasks are those given, and but for their gains as they were."""
         if tasks is not self._tasks:
             return False
-        state = state_of_tasks()
+        state = state_of_poses()
         if state is not self._seen:
-            if [_kind(self._kinematics, task) for task in tasks] != self._kinds:
-                return False
+            for task, given in zip(tasks, self._given, strict=True):
+                if not all(map(operator.is_, given, _given(self._kinematics, task))):
+                    return False
             for group in self._groups:
-                group.read()
+                group.read_gains()
             self._seen = state
         return True
 
@@ -77,22 +83,22 @@ class PoseErrors:
             task.compute(self._kinematics, dt)
 
 
-def _kind(kinematics: TaskKinematics, task: Task) -> type[Task] | None:
-    """Class of a task that can be computed with others; None for one that cannot."""
+def _given(kinematics: TaskKinematics, task: Task) -> tuple[object, ...]:
+    """Class of a task that can be computed with others, or None, and what it depends on."""
     if (
         type(task) in (BodyPositionTask, BodyScrewTask)
         and isinstance(task, BodyPositionTask)
-        and type(task.target) is PoseTarget
-        and isinstance(task.gain, (int, float))
-        and task.reference is None
         and task.shaper is None
         and task.activation >= 1.0
+        and task.reference is None
         and not task.restart
-        and kinematics.live_placement(task.link) is not None
+        and isinstance(task.gain, (int, float))
+        and type(task.target) is PoseTarget
+        and kinematics.is_live(task.link)
         and not METHODS & vars(task).keys()
     ):
-        return type(task)
-    return None
+        return type(task), task.link, task.target, task.selection, task.feedforward
+    return None, None, None, None, None
 
 
 class _Group(abc.ABC, Generic[PoseT]):
@@ -103,19 +109,20 @@ class _Group(abc.ABC, Generic[PoseT]):
     least: ClassVar[int]
 
     def __init__(self, kinematics: TaskKinematics, tasks: list[PoseT]) -> None:
-        """Read the tasks."""
+        """Take over what the tasks are."""
         self._kinematics = kinematics
         self._tasks = tasks
         self._attributes = [vars(task) for task in tasks]
-        self.read()
-
-    def read(self) -> None:
-        """Take over what the tasks are."""
-        self._steps = [task.target.step for task in self._tasks]
-        # As many as there are elements: products of arrays of one shape are the quickest.
-        self._gains = np.array([[task.gain] * 6 for task in self._tasks], dtype=float)
-        selection = np.array([task.selection for task in self._tasks])
+        self._steps = [task.target.step for task in tasks]
+        selection = np.array([task.selection for task in tasks])
         self._selection = None if selection.all() else selection
+        self.read_gains()
+
+    def read_gains(self) -> None:
+        """Take over the gains of the tasks."""
+        # As many as there are elements: products of arrays of one shape are the quickest.
+        gains = np.array([task.gain for task in self._tasks], dtype=float)
+        self._gains = gains.repeat(6).reshape(-1, 6)
 
     def compute(self, dt: float) -> None:
         """Refresh `error` and `velocity` of the tasks."""
@@ -146,11 +153,10 @@ class _Screws(_Group[BodyScrewTask]):
     task_type = BodyScrewTask
     least = 2
 
-    def read(self) -> None:
-        """Look at the poses of the links."""
-        super().read()
-        poses = [self._kinematics.placement(task.link) for task in self._tasks]
-        # They stay those of now.
+    def __init__(self, kinematics: TaskKinematics, tasks: list[BodyScrewTask]) -> None:
+        """Find the poses of the links, which stay those of now."""
+        super().__init__(kinematics, tasks)
+        poses = [kinematics.placement(task.link) for task in tasks]
         self._looks = [pose.actInv for pose in poses]
         for attributes, pose in zip(self._attributes, poses, strict=True):
             attributes['_axes'] = pose.rotation
@@ -171,20 +177,19 @@ class _Places(_Group[BodyPositionTask]):
     task_type = BodyPositionTask
     least = 4
 
-    def read(self) -> None:
-        """Find the links among all poses, and forget the targets."""
-        super().read()
-        kinematics, count = self._kinematics, len(self._tasks)
-        links = [task.link for task in self._tasks]
+    def __init__(self, kinematics: TaskKinematics, tasks: list[BodyPositionTask]) -> None:
+        """Find the links among all poses."""
+        super().__init__(kinematics, tasks)
+        count, links = len(tasks), [task.link for task in tasks]
         positions, axes = kinematics.position_places(links), kinematics.axes_places(links)
-        assert positions is not None  # All have live placements.
+        assert positions is not None  # All of them are live.
         assert axes is not None
         # Of both halves of an error: those of the second one are overwritten by the orientation.
         self._position_places = np.tile(positions.reshape(-1, 3), 2)
         self._axes_places = axes
         self._goals: list[pin.SE3 | None] = [None] * count
         self._positions, self._axes = np.zeros((count, 6)), np.zeros((count, 3, 3))
-        self._follows = [task.feedforward for task in self._tasks]
+        self._follows = [task.feedforward for task in tasks]
         self._feedforward = np.zeros((count, 6))
         self._moves = False
         for attributes in self._attributes:

@@ -10,7 +10,7 @@ import numpy as np
 from cnoid_control.controllers.tasks.body_tasks import BodyScrewTask
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_tasks
+from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_rows
 from cnoid_control.controllers.tasks.twist_rows import Place, TwistRows
 
 # So many screw tasks take less time together than one by one.
@@ -72,7 +72,7 @@ class TaskStack:
         """Find the rows that count."""
         self._kinematics = kinematics
         self._tasks = list(tasks)
-        self._seen = state_of_tasks()
+        self._seen = state_of_rows()
         self._given = [_given(task) for task in tasks]
         last = max((task.priority for task in tasks), default=0)
         # Joint tasks of the last level at its end; screw tasks one below the other.
@@ -142,7 +142,7 @@ class TaskStack:
         if kinematics is not self._kinematics or tasks != self._tasks:
             return False
         # Whether any task has changed at all is seen at once.
-        state = state_of_tasks()
+        state = state_of_rows()
         if state is not self._seen:
             if not all(map(_is_same, self._given, map(_given, tasks))):
                 return False
@@ -194,7 +194,10 @@ def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
 
 
 def _frames(task: Task) -> tuple[object, ...]:
-    return (task.link, task.reference) if isinstance(task, BodyTask) else ()
+    if not isinstance(task, BodyTask):
+        return ()
+    own = vars(task)
+    return (task.link, task.reference, own.get('jacobian'), own.get('update'))
 
 
 def _is_constant(task: Task) -> bool:

@@ -21,22 +21,19 @@ from cnoid_control.controllers.tasks.target import fixed
 NO_LIMIT = 1e9
 
 
-# Another one whenever any task changes: what was found for them holds until then.
-_state_of_tasks = object()
+# Another one whenever the rows of any task change: what was found for them holds until then.
+_state_of_rows = object()
 
 
-def state_of_tasks() -> object:
-    """An object that is another one once places, weights or frames of any rows have changed.
-
-    Or, of pose tasks, anything that says what they ask for but their targets.
-    """
-    return _state_of_tasks
+def state_of_rows() -> object:
+    """An object that is another one once places, weights or frames of any rows have changed."""
+    return _state_of_rows
 
 
-def note_change() -> None:
-    """Have `state_of_tasks` be another object."""
-    global _state_of_tasks
-    _state_of_tasks = object()
+def note_row_change() -> None:
+    """Have what was found for the rows of all tasks looked at again."""
+    global _state_of_rows
+    _state_of_rows = object()
 
 
 @dataclass
@@ -150,7 +147,7 @@ class Task(Element):
     @size.setter
     def size(self, value: int) -> None:
         self._size = value
-        note_change()
+        note_row_change()
 
     @property
     def priority(self) -> int:
@@ -160,7 +157,7 @@ class Task(Element):
     @priority.setter
     def priority(self, value: int) -> None:
         self._priority = value
-        note_change()
+        note_row_change()
 
     @property
     def weight(self) -> np.ndarray:
@@ -193,7 +190,7 @@ class Task(Element):
         scale = np.sqrt(self._weight) * self._selection
         self.row_scale = None if (scale == 1.0).all() else scale
         self.counted_rows = None if scale.all() else np.flatnonzero(scale)
-        note_change()
+        note_row_change()
 
     def compute(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """What the task asks for in this tick, as in `velocity`.
@@ -322,7 +319,7 @@ class BodyTask(Task):
     @link.setter
     def link(self, value: Link) -> None:
         self._link = value
-        note_change()
+        note_row_change()
 
     @property
     def reference(self) -> Link | None:
@@ -335,7 +332,7 @@ class BodyTask(Task):
     @reference.setter
     def reference(self, value: Link | None) -> None:
         self._reference = value
-        note_change()
+        note_row_change()
 
     @property
     def last_velocity_in_reference(self) -> np.ndarray:

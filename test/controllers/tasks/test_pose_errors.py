@@ -178,6 +178,19 @@ def test_methods_and_classes_of_ones_own_are_called(sr1):
         np.testing.assert_array_equal(task.velocity, np.arange(6.0))
 
 
+def test_a_jacobian_of_ones_own_is_asked_for(sr1):
+    """One that is put on a screw task among others counts from the next tick on."""
+    controller = six_tasks(sr1, BodyScrewTask)
+    for _ in range(3):
+        controller.compute()
+    task = controller.tasks['CHEST']
+    task.jacobian = lambda kinematics: np.ones((6, kinematics.num_unknowns))
+    controller.compute()
+    [level] = controller.solver._stack.levels
+    place = 6 * level.tasks.index(task)
+    np.testing.assert_array_equal(level.rows[place : place + 6], 1.0)
+
+
 @pytest.mark.parametrize('seed', range(6))
 def test_rows_together_are_those_of_the_tasks(sr1, seed):
     """Screw and position tasks in any order, with weights, selections, levels and references."""
