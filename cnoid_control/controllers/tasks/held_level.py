@@ -51,6 +51,9 @@ class HeldLevel:
             # Of their bounds among the lower, then the upper ones.
             self._bounds = self._places + self._size * (self._signs > 0.0)
             self._is_steady = len(self._places) > 0 and len(self._free) > 0
+            count = len(self._free)
+            self._system = np.empty((count, count))
+            self._diagonal = self._system.reshape(-1)[:: count + 1]
 
     def solve(
         self, level: Level, damping: float, bounds: Bounds
@@ -67,9 +70,9 @@ class HeldLevel:
         rows, wanted, places, free = level.rows, level.wanted, self._places, self._free
         values = bounds.unknowns.take(self._bounds)
         own, others = rows.take(free, 1), rows.take(places, 1)
-        system = np.dot(own.T, own)
-        system.reshape(-1)[:: len(free) + 1] += damping
-        factor = self._factor
+        system, factor = self._system, self._factor
+        np.dot(own.T, own, system)
+        self._diagonal += damping
         factor.compute(system)
         missing = wanted - others.dot(values)
         found = factor.solve(missing.dot(own)).reshape(-1)

@@ -83,7 +83,9 @@ class TwistRows:
             self._points.refresh()
         if self._screws is not None:
             self._screws.refresh()
-        np.multiply(self._map.dot(self._kinematics.twists()), self._mask, out=self._target)
+        target = self._target
+        np.dot(self._map, self._kinematics.twists(), target)
+        np.multiply(target, self._mask, target)
 
 
 class _PointMap:
