@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pinocchio as pin
 
@@ -10,9 +12,41 @@ from cnoid_control.controllers.tasks.exceptions import wrong_target
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics, rotate_back
 from cnoid_control.controllers.tasks.strict import put
 from cnoid_control.controllers.tasks.target import PoseTarget, Target, fixed
-from cnoid_control.controllers.tasks.task import BodyTask, GenericTask
+from cnoid_control.controllers.tasks.task import BodyTask, GenericTask, note_row_change
 
-log3 = pin.log3
+# Attributes that say what a pose task asks for, and methods of which others may be put there.
+SETTINGS = frozenset(
+    {
+        'link',
+        'reference',
+        'selection',
+        'gain',
+        'feedforward',
+        'target',
+        'shaper',
+        'activation',
+        'restart',
+        'compute',
+        'compute_body_velocity',
+    }
+)
+METHODS = frozenset({'update', 'jacobian'})
+
+log3, log6, Jlog6 = pin.log3, pin.log6, pin.Jlog6
+
+
+# Another one whenever one of these is set on any pose task.
+_state_of_poses = object()
+
+
+def state_of_poses() -> object:
+    """An object that is another one once any pose task asks in another way than before."""
+    return _state_of_poses
+
+
+def _note_pose_change() -> None:
+    global _state_of_poses
+    _state_of_poses = object()
 
 
 class BodyPositionTask(BodyTask):
@@ -38,6 +72,15 @@ class BodyPositionTask(BodyTask):
         # Goal of the last tick, and arrays that look at its position and axes.
         self._goal: pin.SE3 | None = None
         self._goal_views = np.zeros(3), np.eye(3)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; see `Strict`."""
+        super().__setattr__(name, value)
+        if name in SETTINGS:
+            _note_pose_change()
+        elif name in METHODS:
+            _note_pose_change()
+            note_row_change()
 
     def pose(self, kinematics: TaskKinematics) -> pin.SE3:
         """Pose of the link in the frame of the reference."""
@@ -97,26 +140,31 @@ class BodyScrewTask(BodyPositionTask):
     weights are in the axes of the link, not of the reference.
     """
 
-    _log_jacobian: np.ndarray
+    _screw: tuple[pin.SE3, pin.SE3]
+
+    @property
+    def screw(self) -> tuple[pin.SE3, pin.SE3]:
+        """Pose of the target in the world, and seen from the link, at the last update."""
+        return self._screw
 
     def update(self, kinematics: TaskKinematics, dt: float) -> None:
         """Ask for a velocity along the screw to the target."""
         goal = self.target.step(dt)
-        if self.reference is not None:
-            goal = kinematics.placement(self.reference) * goal
-        pose = kinematics.placement(self.link)
+        if self._reference is not None:
+            goal = kinematics.placement(self._reference) * goal
+        pose = kinematics.placement(self._link)
         offset = pose.actInv(goal)
-        error = pin.log6(offset).vector
-        if self.row_scale is not None:
-            error = self._selection * error
+        error = log6(offset).vector
+        if not self._selects_all:
+            error *= self._selection
+        put(self, '_screw', (goal, offset))
         put(self, 'error', error)
         put(self, 'velocity', self.gain * error)
-        put(self, '_log_jacobian', pin.Jlog6(offset.inverse()))
         put(self, '_axes', pose.rotation)
 
     def jacobian(self, kinematics: TaskKinematics) -> np.ndarray:
         """How the twist from the target changes with the unknowns, link axes."""
-        return self._log_jacobian.dot(kinematics.local_jacobian(self.link))
+        return Jlog6(self._screw[1].inverse()).dot(kinematics.local_jacobian(self.link))
 
 
 class BodyVelocityTask(BodyTask):

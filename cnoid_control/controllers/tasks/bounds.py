@@ -34,12 +34,21 @@ class Bounds(NamedTuple):
         lower, upper: shape (unknowns + rows,).
         matrix: the rows, shape (rows, unknowns).
         owners: constraints, and where theirs are among all bounds.
+        unknowns: the lower, then the upper bounds of the unknowns alone, shape (2, unknowns).
     """
 
     lower: np.ndarray
     upper: np.ndarray
     matrix: np.ndarray
     owners: Owners
+    unknowns: np.ndarray
+
+    def keep(self, velocity: np.ndarray) -> bool:
+        """Whether a velocity is within all of them."""
+        lower, upper, matrix, _, _ = self
+        values = np.concatenate([velocity, matrix.dot(velocity)]) if len(matrix) else velocity
+        # Written so that NaN, which compares false with everything, keeps no bound.
+        return np.count_nonzero((lower <= values) & (values <= upper)) == len(values)
 
 
 class BoundStack:
@@ -56,7 +65,8 @@ class BoundStack:
         self._own = [(vars(constraint), _own_methods(constraint)) for constraint in constraints]
         self.scaling = [constraint for constraint in constraints if is_scaled(constraint)]
         size = kinematics.num_unknowns
-        self._lower, self._upper = np.empty(size), np.empty(size)
+        self._both = np.empty((2, size))
+        self._lower, self._upper = self._both
         self._no_rows = np.zeros((0, size))
         kept = [constraint for constraint in constraints if is_kept_exactly(constraint)]
         self._joints = [
@@ -105,7 +115,7 @@ class BoundStack:
         if np.count_nonzero(crossed):
             lower[crossed] = upper[crossed] = 0.5 * (lower[crossed] + upper[crossed])
         if not self._rows:
-            return Bounds(lower, upper, self._no_rows, owners)
+            return Bounds(lower, upper, self._no_rows, owners, self._both)
         blocks, lowers, uppers, start = [], [lower], [upper], size
         for row_constraint in self._rows:
             rows = row_constraint.matrix(self._kinematics)
@@ -116,7 +126,11 @@ class BoundStack:
             owners.append((row_constraint, slice(start, start + len(rows))))
             start += len(rows)
         return Bounds(
-            np.concatenate(lowers), np.concatenate(uppers), np.concatenate(blocks), owners
+            np.concatenate(lowers),
+            np.concatenate(uppers),
+            np.concatenate(blocks),
+            owners,
+            self._both,
         )
 
 

@@ -19,10 +19,10 @@ from cnoid_control.controllers.tasks.option_checks import (
     check_task_change,
 )
 from cnoid_control.controllers.tasks.parameters import TasksParameters
-from cnoid_control.controllers.tasks.point_rows import PointRows
 from cnoid_control.controllers.tasks.solver import ControllerResult
 from cnoid_control.controllers.tasks.target_motion import TargetMotion, make_motion
 from cnoid_control.controllers.tasks.task_input import TaskInput, make_input
+from cnoid_control.controllers.tasks.twist_rows import Place, TwistRows
 from cnoid_control.parameters import ParameterError, refuse_other_names
 from cnoid_control.plugin import SimpleController
 from cnoid_control.plugin.controller_io import ControllerConfig, ControllerIO
@@ -59,13 +59,13 @@ class TorqueOutput:
         self._squared_costs = np.tile(costs, len(contacts)) ** 2
         self._places = [slice(6 * i, 6 * i + 6) for i in range(len(contacts))]
         self._jacobian = np.zeros((6 * len(contacts), model.model.nv))
-        self._rows: PointRows | None = None
+        self._rows: TwistRows | None = None
         if contacts and self._has_point_rows():
             points = [
-                (link, place, np.arange(6), np.ones(6))
+                Place(link, place, np.arange(6), np.ones(6))
                 for link, place in zip(contacts, self._places, strict=True)
             ]
-            self._rows = PointRows(self._kinematics, points, self._jacobian)
+            self._rows = TwistRows(self._kinematics, points, [], self._jacobian)
         self._factor = LLT(ROOT_NV)
         self.pgain: float | np.ndarray = 0.0
         self.dgain: float | np.ndarray = 0.0

@@ -115,6 +115,7 @@ class TaskKinematics:
         self._plain = not self._mimics
         # All poses as one row of numbers, and arrays that look at single ones; bound once.
         self._pose_values, self._pose_stride = _pose_values(body.data)
+        self._carried: dict[int, np.ndarray] = {}
         self._views: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         # Configuration that the Jacobians were computed for by somebody else since the last tick.
         self._known: bytes | None = None
@@ -249,8 +250,13 @@ class TaskKinematics:
 
     def carried(self, link: Link) -> np.ndarray:
         """1 for the unknowns that move a link, 0 for the others, shape (unknowns,)."""
-        carried = np.zeros(self._model.nv)
         joint = self.body.tree.pin_joints[link.index]
+        if joint not in self._carried:
+            self._carried[joint] = self._find_carried(joint)
+        return self._carried[joint]
+
+    def _find_carried(self, joint: int) -> np.ndarray:
+        carried = np.zeros(self._model.nv)
         while joint > 0:
             first = self._model.joints[joint].idx_v
             carried[first : first + self._model.joints[joint].nv] = 1.0
@@ -295,6 +301,20 @@ class TaskKinematics:
         """Pose of a link in the world."""
         joint = self._own_joints[link.index]
         return self._poses[joint] if joint >= 0 else self.body.link_placement(link.index)
+
+    def is_live(self, link: Link) -> bool:
+        """Whether what `placement` gives for a link stays its pose of now."""
+        return self._own_joints[link.index] >= 0 and self._pose_stride > 0
+
+    def axes_places(self, links: list[Link]) -> np.ndarray | None:
+        """Where the axes of links are among `pose_values`, shape (links, 3, 3), axis by axis.
+
+        None where one of them is not that of a joint of pinocchio.
+        """
+        places = self.position_places(links)
+        if places is None:
+            return None
+        return (places.reshape(-1, 3)[:, :1] - np.arange(9, 0, -1)).reshape(-1, 3, 3)
 
     def position_places(self, links: list[Link]) -> np.ndarray | None:
         """Where the origins of links are among `pose_values`, shape (3 links,).

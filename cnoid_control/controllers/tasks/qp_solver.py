@@ -10,6 +10,7 @@ from eigenpy import LLT, ComputationInfo
 from cnoid_control.controllers.tasks.bounds import Bounds, BoundStack
 from cnoid_control.controllers.tasks.constraints import Constraint
 from cnoid_control.controllers.tasks.free_levels import FreeLevels
+from cnoid_control.controllers.tasks.held_level import HeldLevel
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
 from cnoid_control.controllers.tasks.quadratic_program import find_solver
 from cnoid_control.controllers.tasks.solver import ActiveRows, ControllerResult, Solution, Solver
@@ -46,6 +47,7 @@ class QpSolver(Solver):
         self.rank_tolerance = rank_tolerance
         self._stack: TaskStack | None = None
         self._free_levels: FreeLevels | None = None
+        self._held: HeldLevel | None = None
         self._bounds: BoundStack | None = None
         # First level whose motion bounds held at the last tick.
         self._first_held = NONE_HELD
@@ -58,11 +60,13 @@ class QpSolver(Solver):
         if stack is None or not stack.fits(kinematics, tasks):
             stack = self._stack = TaskStack(kinematics, tasks)
             self._free_levels = FreeLevels(stack)
+            self._held = HeldLevel(kinematics.num_unknowns)
         stack.refresh()
         if self._bounds is None or not self._bounds.fits(kinematics, constraints):
             self._bounds = BoundStack(kinematics, constraints)
         bounds, scaling = self._bounds.collect(), self._bounds.scaling
-        levels = stack.levels
+        levels, held = stack.levels, self._held
+        assert held is not None  # It is made with the stack.
         kept: Kept | None = None
         velocity = self._solve_freely(levels, bounds)
         free = len(levels)
@@ -75,14 +79,20 @@ class QpSolver(Solver):
         self._first_held = NONE_HELD
         for place in range(free, len(levels)):
             level = levels[place]
-            answer = _solve_level(
-                *self._program(level),
-                bounds.lower,
-                bounds.upper,
-                bounds.matrix,
-                None if kept is None else kept.rows,
-                velocity,
-            )
+            answer = None
+            if place == 0:
+                answer = held.solve(level, self.damping + level.lm_damping, bounds)
+            if answer is None:
+                answer = _solve_level(
+                    *self._program(level),
+                    bounds.lower,
+                    bounds.upper,
+                    bounds.matrix,
+                    None if kept is None else kept.rows,
+                    velocity,
+                )
+                if place == 0 and answer is not None:
+                    held.remember(answer[1])
             if answer is None:
                 if velocity is None:
                     return Solution(
@@ -91,8 +101,8 @@ class QpSolver(Solver):
                 result = ControllerResult.PARTIAL_SOLUTION_FOUND
                 break
             velocity, found = answer
-            multipliers.append(np.abs(found[: len(bounds.upper)]))
-            if multipliers[-1].max(initial=0.0) > LEANING:
+            multipliers.append(found[: len(bounds.upper)])
+            if float(multipliers[-1].dot(multipliers[-1])) > LEANING * LEANING:
                 self._first_held = min(self._first_held, place)
             if place + 1 < len(levels) and len(level.rows):
                 across = level.rows if kept is None else kept.across(level.rows)
@@ -107,7 +117,7 @@ class QpSolver(Solver):
         def find_active() -> ActiveRows:
             active: ActiveRows = []
             if multipliers:
-                active = _find_active(bounds, np.max(multipliers, axis=0))
+                active = _find_active(bounds, np.abs(multipliers).max(axis=0))
             if factor < 1.0:
                 active.append((scaling[factors.index(factor)], []))
             return active
@@ -122,8 +132,7 @@ class QpSolver(Solver):
         velocity = self._free_levels.solve(self.damping, self.rank_tolerance)
         if velocity is None:
             return None
-        held = not _keeps(velocity, bounds.lower, bounds.upper, bounds.matrix)
-        return None if held else velocity
+        return velocity if bounds.keep(velocity) else None
 
     def _solve_free_levels(self, levels: list[Level], bounds: Bounds) -> tuple[int, list[Step]]:
         """Solve the levels whose best velocity is within all bounds by itself.
@@ -149,10 +158,10 @@ class QpSolver(Solver):
                 assert gram is not None  # Only the last level may be without.
                 kept = _keep(kept, across, gram, self._smallest(rows))
             steps.append((velocity, kept))
-        if velocity is None or _keeps(velocity, bounds.lower, bounds.upper, bounds.matrix):
+        if velocity is None or bounds.keep(velocity):
             return len(steps), steps
         for place, (found, _) in enumerate(steps):
-            if not _keeps(found, bounds.lower, bounds.upper, bounds.matrix):
+            if not bounds.keep(found):
                 return place, steps
         return len(steps), steps
 
@@ -231,13 +240,6 @@ def _solve_free(
         damped.reshape(-1)[:: size + 1] += damping
         found = LLT(damped).solve(wanted.dot(across)).reshape(-1)
     return found if fixed is None else fixed + found
-
-
-def _keeps(velocity: np.ndarray, lower: np.ndarray, upper: np.ndarray, matrix: np.ndarray) -> bool:
-    """Whether a velocity is within all bounds: of the unknowns, then of the rows."""
-    values = np.concatenate([velocity, matrix.dot(velocity)]) if len(matrix) else velocity
-    # Written so that NaN, which compares false with everything, keeps no bound.
-    return np.count_nonzero((lower <= values) & (values <= upper)) == len(values)
 
 
 def _keep(kept: Kept | None, rows: np.ndarray, gram: np.ndarray, smallest: float) -> Kept:

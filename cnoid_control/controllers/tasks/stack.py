@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import operator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
+from cnoid_control.controllers.tasks.body_tasks import BodyScrewTask
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
-from cnoid_control.controllers.tasks.point_rows import PointRows
 from cnoid_control.controllers.tasks.task import BodyTask, JointTask, Task, state_of_rows
+from cnoid_control.controllers.tasks.twist_rows import Place, TwistRows
+
+# So many screw tasks take less time together than one by one.
+MANY_SCREWS = 2
 
 
 class Level(NamedTuple):
@@ -71,11 +75,16 @@ class TaskStack:
         self._seen = state_of_rows()
         self._given = [_given(task) for task in tasks]
         last = max((task.priority for task in tasks), default=0)
-        # Joint tasks of the last level at its end.
+        # Joint tasks of the last level at its end; screw tasks one below the other.
         ordered = sorted(
             tasks,
-            key=lambda task: (task.priority, task.priority == last and _is_constant(task)),
+            key=lambda task: (
+                task.priority,
+                task.priority == last and _is_constant(task),
+                _is_screw(task),
+            ),
         )
+        has_screws = sum(map(_is_screw, tasks)) >= MANY_SCREWS
         self._ordered = ordered
         starts = np.cumsum([0, *(task.size for task in ordered)]).tolist()
         self._num_asked = starts[-1]
@@ -92,14 +101,17 @@ class TaskStack:
         self.wanted = np.zeros(len(counted))
         ends = np.searchsorted(counted, starts).tolist()
         self._others: list[_Rows] = []
-        points = []
+        points: list[Place] = []
+        screws: list[tuple[BodyScrewTask, Place]] = []
         for i, task in enumerate(ordered):
             place = slice(ends[i], ends[i + 1])
             rows, own = self.rows[place], counted[place] - starts[i]
             if _is_constant(task) and task.priority == last:
                 rows[:] = scale[place, None] * task.jacobian(kinematics)[own]
-            elif _is_plain(task) and kinematics.has_point_rows(task.link):  # type: ignore[attr-defined]
-                points.append((task.link, place, own, scale[place]))  # type: ignore[attr-defined]
+            elif _is_point(task) and kinematics.has_point_rows(task.link):
+                points.append(Place(task.link, place, own, scale[place]))
+            elif has_screws and _is_screw(task) and kinematics.has_point_rows(task.link):
+                screws.append((task, Place(task.link, place, own, scale[place])))
             else:
                 is_scaled = bool((scale[place] != 1.0).any())
                 self._others.append(
@@ -111,7 +123,9 @@ class TaskStack:
                         (task.size, size),
                     )
                 )
-        self._points = PointRows(kinematics, points, self.rows) if points else None
+        self._twists: TwistRows | None = None
+        if points or screws:
+            self._twists = TwistRows(kinematics, points, screws, self.rows)
         self.levels: list[Level] = []
         for priority in sorted({task.priority for task in tasks}) or [0]:
             members = [i for i, task in enumerate(ordered) if task.priority == priority]
@@ -142,8 +156,8 @@ class TaskStack:
             TaskError: the rows of a task have another shape.
         """
         kinematics = self._kinematics
-        if self._points is not None:
-            self._points.refresh()
+        if self._twists is not None:
+            self._twists.refresh()
         for task, place, counted, scale, shape in self._others:
             jacobian = task.jacobian(kinematics)
             if jacobian.shape != shape:
@@ -159,12 +173,12 @@ class TaskStack:
                 np.multiply(jacobian, scale, out=place)
         if not self._num_asked:
             return
-        asked = np.concatenate([task.velocity for task in self._ordered])
+        asked = [task.velocity for task in self._ordered]
         if self._counted is not None:
             # Nothing to clip: it is the quickest way to take elements into an array that is there.
-            asked.take(self._counted, None, self.wanted, 'clip')
+            np.concatenate(asked).take(self._counted, None, self.wanted, 'clip')
         else:
-            self.wanted[:] = asked
+            np.concatenate(asked, out=self.wanted)
         if self._scale is not None:
             self.wanted *= self._scale
 
@@ -180,7 +194,10 @@ def _is_same(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
 
 
 def _frames(task: Task) -> tuple[object, ...]:
-    return (task.link, task.reference) if isinstance(task, BodyTask) else ()
+    if not isinstance(task, BodyTask):
+        return ()
+    own = vars(task)
+    return (task.link, task.reference, own.get('jacobian'), own.get('update'))
 
 
 def _is_constant(task: Task) -> bool:
@@ -188,10 +205,21 @@ def _is_constant(task: Task) -> bool:
     return type(task).jacobian is JointTask.jacobian and 'jacobian' not in vars(task)
 
 
-def _is_plain(task: Task) -> bool:
+def _is_point(task: Task) -> TypeGuard[BodyTask]:
     """Whether the rows are the velocity of a link's origin in the world's axes."""
     return (
-        type(task).jacobian is BodyTask.jacobian
+        isinstance(task, BodyTask)
+        and type(task).jacobian is BodyTask.jacobian
         and 'jacobian' not in vars(task)
-        and task.reference is None  # type: ignore[attr-defined]
+        and task.reference is None
+    )
+
+
+def _is_screw(task: Task) -> TypeGuard[BodyScrewTask]:
+    """Whether the rows are those of the twist from a pose."""
+    return (
+        isinstance(task, BodyScrewTask)
+        and type(task).jacobian is BodyScrewTask.jacobian
+        and type(task).update is BodyScrewTask.update
+        and not {'jacobian', 'update'} & vars(task).keys()
     )

@@ -122,6 +122,11 @@ class PoseTarget(Strict):
         return self._input
 
     @property
+    def is_moving(self) -> bool:
+        """Whether the output may have a velocity."""
+        return self._moves
+
+    @property
     def interpolator(self) -> Interpolator:
         """How the output goes to the input; another one goes on from the present output."""
         return self._interpolator

@@ -30,7 +30,8 @@ def state_of_rows() -> object:
     return _state_of_rows
 
 
-def _note_row_change() -> None:
+def note_row_change() -> None:
+    """Have what was found for the rows of all tasks looked at again."""
     global _state_of_rows
     _state_of_rows = object()
 
@@ -146,7 +147,7 @@ class Task(Element):
     @size.setter
     def size(self, value: int) -> None:
         self._size = value
-        _note_row_change()
+        note_row_change()
 
     @property
     def priority(self) -> int:
@@ -156,7 +157,7 @@ class Task(Element):
     @priority.setter
     def priority(self, value: int) -> None:
         self._priority = value
-        _note_row_change()
+        note_row_change()
 
     @property
     def weight(self) -> np.ndarray:
@@ -189,7 +190,7 @@ class Task(Element):
         scale = np.sqrt(self._weight) * self._selection
         self.row_scale = None if (scale == 1.0).all() else scale
         self.counted_rows = None if scale.all() else np.flatnonzero(scale)
-        _note_row_change()
+        note_row_change()
 
     def compute(self, kinematics: TaskKinematics, dt: float) -> np.ndarray:
         """What the task asks for in this tick, as in `velocity`.
@@ -318,7 +319,7 @@ class BodyTask(Task):
     @link.setter
     def link(self, value: Link) -> None:
         self._link = value
-        _note_row_change()
+        note_row_change()
 
     @property
     def reference(self) -> Link | None:
@@ -331,7 +332,7 @@ class BodyTask(Task):
     @reference.setter
     def reference(self, value: Link | None) -> None:
         self._reference = value
-        _note_row_change()
+        note_row_change()
 
     @property
     def last_velocity_in_reference(self) -> np.ndarray:

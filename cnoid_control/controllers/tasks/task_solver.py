@@ -22,6 +22,7 @@ from cnoid_control.controllers.tasks.exceptions import (
     unknown_type,
 )
 from cnoid_control.controllers.tasks.kinematics import TaskKinematics
+from cnoid_control.controllers.tasks.pose_errors import PoseErrors
 from cnoid_control.controllers.tasks.solver import ControllerResult, Limitation, Solution, Solver
 from cnoid_control.controllers.tasks.task import Task
 
@@ -163,6 +164,7 @@ class TaskSolver(TaskCallbacks):
         self.solution = Solution(ControllerResult.NO_SOLUTION, self.velocity)
         self._active_tasks: list[Task] = []
         self._active_constraints: list[Constraint] = []
+        self._errors: PoseErrors | None = None
         self._stale = True
         # Velocities when the first tick without a solution came, and what is left of them.
         self._fading: tuple[np.ndarray, float] | None = None
@@ -350,8 +352,9 @@ class TaskSolver(TaskCallbacks):
         kinematics.update()
         if self._stale:
             self._find_active()
-        for task in self._active_tasks:
-            task.compute(kinematics, self.period)
+        if self._errors is None or not self._errors.fits(self._active_tasks):
+            self._errors = PoseErrors(kinematics, self._active_tasks)
+        self._errors.compute(self.period)
         for constraint in self._active_constraints:
             constraint.forget_factor(active=True)
             if constraint.restart:

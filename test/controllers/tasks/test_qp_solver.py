@@ -22,6 +22,7 @@ from cnoid_control.controllers.tasks import (
     TaskSolver,
     WorkspaceConstraint,
 )
+from cnoid_control.controllers.tasks.bounds import Bounds
 from cnoid_control.controllers.tasks.exceptions import TaskError
 from cnoid_control.controllers.tasks.qp_solver import QpSolver
 
@@ -172,7 +173,7 @@ def test_a_level_that_fails_gives_a_partial_solution(solved, all_joints, monkeyp
     second = solved.add_task(JointVelocityTask('second', all_joints))
     second.priority = 1
     real = qp_solver._solve_level
-    monkeypatch.setattr(qp_solver, '_keeps', lambda *args: False)
+    monkeypatch.setattr(Bounds, 'keep', lambda *args: False)
     monkeypatch.setattr(
         qp_solver,
         '_solve_level',
@@ -303,8 +304,6 @@ def test_tasks_converge_to_their_targets(sr1):
 @pytest.mark.parametrize('seed', range(12))
 def test_a_level_without_a_program_is_what_the_program_finds(sr1, monkeypatch, seed):
     """Random tasks in three levels, dependent rows among them, within and beyond bounds."""
-    from cnoid_control.controllers.tasks import qp_solver
-
     random = np.random.default_rng(seed)
     controller = TaskSolver(sr1, sr1.joint_group('all'), 0.01, QpSolver())
     for i, name in enumerate(('LLEG_ANKLE_R', 'WAIST', 'LARM_WRIST_R', 'RARM_WRIST_R', 'WAIST')):
@@ -322,7 +321,7 @@ def test_a_level_without_a_program_is_what_the_program_finds(sr1, monkeypatch, s
     box = controller.add_constraint(BodyVelocityConstraint('box', sr1.link('LARM_WRIST_R')))
     box.max_velocity = np.full(6, random.choice([0.02, 100.0]))
     result, velocity = controller.compute(), controller.velocity.copy()
-    monkeypatch.setattr(qp_solver, '_keeps', lambda *args: False)
+    monkeypatch.setattr(Bounds, 'keep', lambda *args: False)
     assert controller.compute() is result
     np.testing.assert_allclose(velocity, controller.velocity, atol=2e-5)
 
@@ -370,6 +369,19 @@ def test_one_weighted_level_tick_after_tick_is_what_another_solver_finds(sr1, se
         bound[6:] = limit.max_velocity[0]
         expected = program(controller, scale[:, None] * rows, scale * wanted, -bound, bound)
         np.testing.assert_allclose(controller.velocity, expected, atol=1e-6)
+
+
+def test_a_single_speed_limit_may_be_set(solved, all_joints):
+    """An element of the limits that is changed in place counts in the next tick."""
+    solved.add_task(JointVelocityTask('spin', all_joints)).target.set(np.full(7, 0.5))
+    limit = solved.add_constraint(JointVelocityConstraint('speed', all_joints))
+    limit.max_velocity = 0.4
+    for speed in (0.4, 0.1, 0.3):
+        limit.max_velocity[2] = speed
+        solved.compute()
+        found = np.empty(7)
+        solved.write_velocities(found)
+        np.testing.assert_allclose(found, np.where(np.arange(7) == 2, speed, 0.4), atol=1e-9)
 
 
 def test_rows_follow_weights_priorities_and_switches(solved, arm, all_joints):
