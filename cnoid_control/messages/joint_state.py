@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cnoid_control.messages.cdr import FRAME_ID, STAMP, MessagePlaces, aligned_copy, read_stamp
+from cnoid_control.messages.cdr import (
+    FRAME_ID,
+    NANOSECONDS,
+    STAMP,
+    STAMP_FIELDS,
+    MessagePlaces,
+    aligned_copy,
+)
 from cnoid_control.messages.exceptions import MalformedMessage
 from cnoid_control.messages.layouts import JOINT_FIELDS, JOINT_STATE
 
@@ -93,7 +100,7 @@ class JointStateDecoder:
         # The places: the doubles from the first array's begin to the last one's end, with what
         # lies in between, in a copy of the message; which of them are ours, and where in the
         # values they go (None: all).
-        self._order = '<'
+        self._read_stamp = STAMP_FIELDS['<'].unpack_from
         self._copy = aligned_copy(b'')
         self._numbers = np.zeros(0)
         self._source = np.zeros(0, np.intp)
@@ -108,7 +115,8 @@ class JointStateDecoder:
                 self._length = -1
                 self.problem = str(error)
                 return False
-        self.stamp = read_stamp(data, self._order)
+        seconds, nanoseconds = self._read_stamp(data, STAMP)
+        self.stamp = seconds * NANOSECONDS + nanoseconds
         self._copy[:] = data
         if self._target is None:
             # The places were checked when they were learnt.
@@ -143,7 +151,7 @@ class JointStateDecoder:
         self._length, self._counts = len(data), layout.counts
         self._preamble, self._names = data[:STAMP], data[FRAME_ID : layout.block_end]
         self._mask = layout.mask
-        self._order = layout.order
+        self._read_stamp = STAMP_FIELDS[layout.order].unpack_from
         self.learnt += 1
         self.problem = ''
 

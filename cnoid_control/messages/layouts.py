@@ -201,8 +201,8 @@ class StampedNumbers(dict[str, np.ndarray]):
         self[path] = view
         return view
 
-    def decode(self, data: bytes) -> None:
-        """Take over the numbers of a message.
+    def decode(self, data: bytes) -> StampedNumbers:
+        """Take over the numbers of a message; returns them.
 
         Raises:
             MalformedMessage: the bytes are not such a message.
@@ -215,6 +215,7 @@ class StampedNumbers(dict[str, np.ndarray]):
         ):
             self._learn(data)
         self._copy[:] = data
+        return self
 
     def _learn(self, data: bytes) -> None:
         # What the places were learnt from, and a copy of the message.

@@ -9,6 +9,7 @@ import numpy as np
 from rclpy.node import Node
 
 from cnoid_control.body.channels import CHANNELS
+from cnoid_control.body.copies import copy_call
 from cnoid_control.messages.commands import JointStateEncoder
 from cnoid_control.ros.raw_dds import RawPublisher
 from cnoid_control.ros.robot.command_publisher import COMMAND_QOS
@@ -88,5 +89,5 @@ class CommandEcho:
 def _copy(target: np.ndarray, source: np.ndarray, ids: np.ndarray) -> Callable[[], object]:
     """The cheapest call that writes these elements of the source to the target."""
     if np.array_equal(ids, np.arange(len(ids))):
-        return partial(target.__setitem__, Ellipsis, source[: len(ids)])
+        return copy_call(target, source[: len(ids)])
     return partial(source.take, ids, None, target, 'clip')

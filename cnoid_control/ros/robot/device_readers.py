@@ -155,13 +155,7 @@ def message_decoder(message: NumbersMessage | DataMessage) -> Callable[[bytes], 
     """Function that reads serialized messages for a device."""
     if isinstance(message, DataMessage):
         return typed_decoder(message.schema)
-    numbers = StampedNumbers(message.schema)
-
-    def decode(data: bytes) -> StampedNumbers:
-        numbers.decode(data)
-        return numbers
-
-    return decode
+    return StampedNumbers(message.schema).decode
 
 
 class DeviceReader(TopicReader):
