@@ -184,9 +184,11 @@ class RclSubscription:
 
     def close(self) -> None:
         """Leave the subscription; to be called once."""
-        # No call of it is under way any more when this returns.
-        self._be_told(False)
+        pointer, counter = ctypes.c_void_p(self._pointer.value), self._counter.value
         self.wake()
-        counter = self._counter.value
+        # First of all, so that no other thread can have messages counted again.
         self._pointer.value, self._counter.value, self._poll_fd.fd = None, -1, -1
+        # No call of it is under way any more when this returns.
+        self._rcl.set_callback(pointer, None, None)
+        self._rcl.reset_error()
         os.close(counter)
