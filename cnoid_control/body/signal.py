@@ -11,21 +11,19 @@ class Signal:
 
     def __init__(self) -> None:
         """Start with nothing connected."""
-        # Replaced, never changed: who is being called may connect and disconnect.
-        self._slots: tuple[Callable[..., Any], ...] = ()
+        self._slots: list[Callable[..., Any]] = []
 
     def connect(self, slot: Callable[..., Any]) -> Callable[[], None]:
         """Call `slot` at each emission from now on; the returned function disconnects it."""
-        self._slots = (*self._slots, slot)
+        self._slots.append(slot)
 
         def disconnect() -> None:
             if slot in self._slots:
-                place = self._slots.index(slot)
-                self._slots = self._slots[:place] + self._slots[place + 1 :]
+                self._slots.remove(slot)
 
         return disconnect
 
     def __call__(self, *args: Any) -> None:
         """Emit: call every connected function with these arguments."""
-        for slot in self._slots:
+        for slot in tuple(self._slots):
             slot(*args)

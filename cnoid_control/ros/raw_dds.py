@@ -71,7 +71,10 @@ class DirectSubscription:
                 node.executor.wake()
             self._handle: Any = self._subscription.handle
             self._rcl = RclSubscription(self._handle.pointer)
-        except (AttributeError, TypeError) as error:
+        except (AttributeError, TypeError, OSError) as error:
+            if self._subscription not in node._subscriptions:
+                # The node destroys what is in its list.
+                node._subscriptions.append(self._subscription)
             node.destroy_subscription(self._subscription)
             raise AttributeError(f'rclpy without raw access: {error}') from error
         if self._early:
@@ -98,7 +101,7 @@ class DirectSubscription:
         # The publisher counts its messages; a new publisher begins to count anew.
         sequence = info.publication_sequence_number
         if sequence != self._sequence + 1:
-            if sequence == UNCOUNTED:
+            if sequence == UNCOUNTED or not sequence:
                 sequence = 0
             elif 0 < self._sequence < sequence:
                 self.lost += sequence - self._sequence - 1

@@ -138,6 +138,8 @@ class RclSubscription:
         weakref.finalize(self, library.end_array, self._to_take[1]).atexit = False
         self._look_at_buffer()
         self._is_told = False
+        # Whether there may be a message: who has taken the last one has found none behind it.
+        self._has_come = True
         if not self._be_told():
             self.close()
             raise AttributeError('the middleware does not tell of new messages')
@@ -155,6 +157,7 @@ class RclSubscription:
     def take(self) -> bytes | None:
         """Oldest message that was not taken yet, at once; None where there is none."""
         status = self._take(*self._to_take)
+        self._has_come = not status
         if status:
             if status != TAKE_FAILED:
                 self._rcl.reset_error()
@@ -171,12 +174,15 @@ class RclSubscription:
         self._buffer = memoryview(memory)
 
     def wait(self, timeout: float) -> None:
-        """Sleep until a message has come since the last wait, `wake`, or the time-out [s]."""
+        """Sleep until there is a message, `wake` is called, or the time-out [s] is over."""
         if not self._is_told:
-            self._be_told()
+            # What came while it was arranged may not have been counted.
+            self._has_come = self._be_told()
+        if self._has_come or self._poll_fd.fd < 0:
+            return
         self._time[0], self._time[1] = divmod(max(0, int(timeout * 1e9)), NANOSECONDS)
         self._poll(*self._to_poll)
-        self._read(*self._to_read)
+        self._has_come = not self._read(*self._to_read)
 
     def wake(self) -> None:
         """End a wait from another thread."""

@@ -338,7 +338,7 @@ class ControllerHost:
                 self._report(managed.unconfigure())
 
     def end(self) -> None:
-        """Stop and unconfigure the controllers; not in the loop's thread."""
+        """Stop and unconfigure the controllers; in a tick of simulated robots alone."""
         self.stop()
         self.unconfigure()
         collect_garbage()

@@ -78,7 +78,7 @@ def keep_memory() -> None:
 
 
 def collect_garbage() -> None:
-    """Free what controllers that have ended leave behind, in a quiet process; not in a tick.
+    """Free what controllers that have ended leave behind, in a quiet process.
 
     A robot's body and its links know each other: only the collector frees them, and some megabytes
     with each. It looks only at what is new since the quiet began, which takes less than a tick.

@@ -64,6 +64,20 @@ def test_what_came_before_the_first_wait_ends_it(pair):
     assert deserialize_message(subscription.take(), String).data == 'early'
 
 
+def test_no_wait_while_there_is_a_message(pair):
+    """Who has taken one of several that came together finds the next one at once."""
+    subscription, publisher = pair
+    for k in range(3):
+        publisher.publish(String(data=str(k)))
+    time.sleep(0.2)
+    begin = time.monotonic()
+    for k in range(3):
+        subscription.wait(60.0)
+        subscription.wait(60.0)
+        assert deserialize_message(subscription.take(), String).data == str(k)
+    assert time.monotonic() - begin < 30.0
+
+
 def test_messages_that_nobody_took_end_one_wait(pair):
     """However many have come meanwhile, the thread is not woken once for each."""
     subscription, publisher = pair
@@ -74,6 +88,8 @@ def test_messages_that_nobody_took_end_one_wait(pair):
     subscription.wait(60.0)
     while subscription.take() is not None:
         pass
+    subscription.wait(0.0)
+    assert subscription.take() is None
     begin = time.monotonic()
     subscription.wait(0.1)
     assert time.monotonic() - begin >= 0.1
@@ -90,7 +106,7 @@ def test_a_thread_that_comes_too_late_finds_nothing(pair):
     try:
         assert other == before
         assert subscription.take() is None
-        subscription.wait(0.01)
+        subscription.wait(60.0)
         subscription.wake()
         assert os.eventfd_read(other) == 5
     finally:
@@ -121,6 +137,7 @@ def test_public_calls_are_used_where_the_middleware_does_not_tell(ros_node, monk
     one = open_subscription(ros_node, String, 'text', QOS)
     assert isinstance(one, CallbackSubscription)
     assert len(os.listdir('/proc/self/fd')) == descriptors
+    assert ros_node.count_subscribers('text') == 1
     monkeypatch.setattr(rcl.RclSubscription, '_library', None)
     monkeypatch.setattr(rcl, 'POINTER_SIZE', 4)
     other = open_subscription(ros_node, String, 'text', QOS)

@@ -21,6 +21,7 @@ from cnoid_control.controllers.tasks.task import Task
 
 # Methods that are called for a task; one of its own may have been put on an object.
 METHODS = frozenset({'compute', 'update', 'compute_body_velocity'})
+PACKAGE = f'{__package__}.'
 # Takes the elements of a rotation, row by row, to its axis times the sine of its angle.
 AXIS = np.zeros((9, 3))
 AXIS[[7, 2, 3], [0, 1, 2]] = 0.5
@@ -40,7 +41,9 @@ PoseT = TypeVar('PoseT', bound=BodyPositionTask)
 class PoseErrors:
     """Computes tasks: those of poses in the world together, the others one by one.
 
-    Which these are is found once, and again when `fits` says no. What is found is the same.
+    Which these are is found once, and again when `fits` says no. What is found is the same: a task
+    with code of somebody else's may set targets of those behind it, so that none of these is
+    computed before it.
     """
 
     def __init__(self, kinematics: TaskKinematics, tasks: list[Task]) -> None:
@@ -50,16 +53,29 @@ class PoseErrors:
         self._seen = state_of_poses()
         self._given = [_given(kinematics, task) for task in tasks]
         self._groups: list[_Group] = []
-        self._others = tasks
+        # What is computed, in this order.
+        self._parts: list[_Group | Task] = []
+        first = 0
+        for place, task in enumerate(tasks):
+            if _is_foreign(task):
+                self._add(first, place)
+                self._parts.append(task)
+                first = place + 1
+        self._add(first, len(tasks))
+
+    def _add(self, first: int, end: int) -> None:
+        """Line up tasks that do nothing to each other, by their places."""
+        tasks, kinds = self._tasks[first:end], [given[0] for given in self._given[first:end]]
         for group in (_Places, _Screws):
             members: list[Any] = [
-                task
-                for task, given in zip(tasks, self._given, strict=True)
-                if given[0] is group.task_type
+                task for task, kind in zip(tasks, kinds, strict=True) if kind is group.task_type
             ]
             if len(members) >= group.least:
-                self._groups.append(group(kinematics, members))
-                self._others = [task for task in self._others if task not in members]
+                self._groups.append(group(self._kinematics, members))
+                self._parts.append(self._groups[-1])
+                places = [place for place, task in enumerate(tasks) if task not in members]
+                tasks, kinds = [tasks[one] for one in places], [kinds[one] for one in places]
+        self._parts += tasks
 
     def fits(self, tasks: list[Task]) -> bool:
         """Whether these tasks are those given, and but for their gains as they were."""
@@ -77,10 +93,15 @@ class PoseErrors:
 
     def compute(self, dt: float) -> None:
         """Refresh what all tasks ask for; errors as for `Task.compute`."""
-        for group in self._groups:
-            group.compute(dt)
-        for task in self._others:
-            task.compute(self._kinematics, dt)
+        for part in self._parts:
+            part.compute(self._kinematics, dt)
+
+
+def _is_foreign(task: Task) -> bool:
+    """Whether a task has code that is not this package's."""
+    parts = (task, task.target, task.shaper)
+    known = all(part is None or type(part).__module__.startswith(PACKAGE) for part in parts)
+    return not known or bool(METHODS & vars(task).keys())
 
 
 def _given(kinematics: TaskKinematics, task: Task) -> tuple[object, ...]:
@@ -124,7 +145,7 @@ class _Group(abc.ABC, Generic[PoseT]):
         gains = np.array([task.gain for task in self._tasks], dtype=float)
         self._gains = gains.repeat(6).reshape(-1, 6)
 
-    def compute(self, dt: float) -> None:
+    def compute(self, kinematics: TaskKinematics, dt: float) -> None:
         """Refresh `error` and `velocity` of the tasks."""
         errors = self._errors(dt)
         if self._selection is not None:
@@ -133,7 +154,7 @@ class _Group(abc.ABC, Generic[PoseT]):
         if not math.isfinite(np.vdot(velocities, velocities)):
             # One of them says so.
             for task in self._tasks:
-                task.compute(self._kinematics, dt)
+                task.compute(kinematics, dt)
         for attributes, error, velocity in zip(self._attributes, errors, velocities, strict=True):
             attributes['error'] = error
             attributes['velocity'] = velocity

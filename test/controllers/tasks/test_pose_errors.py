@@ -222,3 +222,41 @@ def test_rows_together_are_those_of_the_tasks(sr1, seed):
                 rows.append((scale[:, None] * jacobian)[scale > 0.0])
             np.testing.assert_allclose(level.rows, np.vstack(rows), atol=1e-12)
         controller.integrate()
+
+
+class Leading(PostureTask):
+    """Moves the targets of other tasks with each tick."""
+
+    def __init__(self, name, group, followers):
+        super().__init__(name, group)
+        self.followers, self.ticks = followers, 0
+
+    def update(self, kinematics, dt):
+        """Set the targets of this tick."""
+        self.ticks += 1
+        for task in self.followers:
+            pose = task.link.T.copy()
+            pose[2, 3] = self.ticks
+            task.target.set(pose)
+        super().update(kinematics, dt)
+
+
+@pytest.mark.parametrize('kind', [BodyPositionTask, BodyScrewTask])
+@pytest.mark.parametrize('place', [0, 3])
+def test_a_task_of_ones_own_may_lead_those_behind_it(sr1, kind, place):
+    """Targets that it sets act in the same tick, however many tasks are computed together."""
+    controller = TaskSolver(sr1, JointGroup('all', sr1.joints), PERIOD, QpSolver())
+    tasks = [kind(name, sr1.link(name)) for name in LINKS]
+    for task in tasks:
+        task.target.set(task.link.T)
+    behind = tasks[place:]
+    for task in tasks[:place]:
+        controller.add_task(task)
+    controller.add_task(Leading('leader', controller.joint_group, behind))
+    for task in behind:
+        controller.add_task(task)
+    for _ in range(3):
+        controller.compute()
+        for task in behind:
+            error = alone(task, controller.kinematics)[0]
+            np.testing.assert_allclose(task.error, error, atol=1e-12)
