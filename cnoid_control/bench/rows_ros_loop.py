@@ -30,8 +30,8 @@ SLOWEST = (
 )
 CPU = (
     "of 120 to 150 µs the loop's thread takes two thirds and the threads of the middleware the "
-    "rest, as in C; half of the loop's are the interpreter and numpy, a third is the kernel, which "
-    'wakes other threads'
+    'rest, as in C; half of the former are the interpreter and numpy, a third is the kernel, '
+    'which wakes other threads'
 )
 RATE = (
     'a tick has to end within a period, with what disturbs it, and the bare loop comes to no more '
