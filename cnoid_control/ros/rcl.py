@@ -76,8 +76,8 @@ class Library:
         except OSError as error:
             raise AttributeError(str(error)) from error
         pointer = ctypes.c_void_p
+        # What is called in every tick is given C's own types: nothing has to be looked at.
         self.take = rcl.rcl_take_serialized_message
-        self.take.argtypes = (pointer, pointer, pointer, pointer)
         self.set_callback = rcl.rcl_subscription_set_on_new_message_callback
         self.set_callback.argtypes = (pointer, pointer, pointer)
         self.reset_error = rcutils.rcutils_reset_error
@@ -89,9 +89,7 @@ class Library:
         self.allocator = rcutils.rcutils_get_default_allocator
         self.allocator.restype = Allocator
         self.poll = waiting.ppoll
-        self.poll.argtypes = (pointer, ctypes.c_ulong, pointer, pointer)
         self.read_count = quick.eventfd_read
-        self.read_count.argtypes = (ctypes.c_int, pointer)
         self.write_count = quick.eventfd_write
         self.write_count.argtypes = (ctypes.c_int, ctypes.c_uint64)
         # It takes what a callback is given: the descriptor for the user's data, and a number.
@@ -130,7 +128,8 @@ class RclSubscription:
         self._take, self._poll, self._read = library.take, library.poll, library.read_count
         by_reference = ctypes.byref
         self._to_take = (self._pointer, by_reference(self._message), by_reference(self.info), None)
-        self._to_poll = (by_reference(self._poll_fd), 1, by_reference(self._time), None)
+        one = ctypes.c_ulong(1)
+        self._to_poll = (by_reference(self._poll_fd), one, by_reference(self._time), None)
         self._to_read = (self._counter, by_reference(ctypes.c_uint64()))
         allocator = library.allocator()
         library.begin_array(self._to_take[1], FIRST_CAPACITY, by_reference(allocator))

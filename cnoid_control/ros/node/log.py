@@ -12,7 +12,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 
 # Time between two looks for lines [s]. Nobody is woken by a line: what follows it is urgent.
-PERIOD = 0.02
+PERIOD = 0.1
 # Lines that wait at most; the oldest go first.
 CAPACITY = 1000
 # Time in which an error or a warning that comes again and again is written once [s].

@@ -605,10 +605,11 @@ class Ros2ControlHardware(Hardware):
             self.unmute()
         self.dt = source.time - self.time if source.time > self.time else self.time_step
         self.time = source.time
-        if self.parameters.lock_step:
+        if self.waits_for_commands:
             self._wait_for_devices()
         else:
-            self._poll_devices()
+            for reader in self.readers:
+                reader.poll()
         position, velocity, effort = decoder.position, decoder.velocity, decoder.effort
         ids, known = self._all, resolved.known
         if known is not None:
