@@ -34,8 +34,8 @@ CPU = (
     'which wakes other threads'
 )
 RATE = (
-    'a tick has to end within a period, with what disturbs it, and the bare loop comes to no more '
-    'than 0.7 of C and 1.8 of stock: what slows the median slows this'
+    'a tick has to end within a period, with what disturbs it: what slows the median slows this, '
+    'and without real-time scheduling whatever else runs ends the search early, with all four'
 )
 
 
