@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from raw_messages import take
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -48,17 +49,6 @@ def spinning(ros_executor):
     yield
     stop.set()
     thread.join()
-
-
-def take(subscription, timeout=10.0):
-    """Wait for a message and take it."""
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        data = subscription.take()
-        if data is not None:
-            return data
-        subscription.wait(0.2)
-    raise AssertionError('no message came')
 
 
 def test_both_subscriptions_give_the_same_values(ros_node, spinning):

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from raw_messages import take
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import String
@@ -28,17 +29,6 @@ def pair(ros_node):
         time.sleep(0.01)
     yield subscription, publisher
     subscription.close()
-
-
-def take(subscription):
-    """Wait for a message and take it."""
-    deadline = time.monotonic() + 10.0
-    while time.monotonic() < deadline:
-        data = subscription.take()
-        if data is not None:
-            return data
-        subscription.wait(0.2)
-    raise AssertionError('no message came')
 
 
 def test_messages_of_every_length_arrive_whole(pair):
