@@ -11,20 +11,16 @@ ResultT = TypeVar('ResultT')
 
 
 class CallQueue:
-    """Keeps functions until the loop has time for them; true while there are any.
-
-    Attributes:
-        waiting: those that have not begun, for who looks in every tick.
-    """
+    """Keeps functions until the loop has time for them; true while there are any."""
 
     def __init__(self) -> None:
         """Begin with an empty queue."""
-        self.waiting: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._current: Future[Any] | None = None
 
     def __bool__(self) -> bool:
         """Whether any function waits."""
-        return bool(self.waiting)
+        return bool(self._calls)
 
     def add(self, function: Callable[[], ResultT]) -> Future[ResultT]:
         """Have a function run; from any thread. The future gets what it returns or raises.
@@ -32,13 +28,13 @@ class CallQueue:
         As long as it has not begun, the future can be cancelled: then it is never run.
         """
         future: Future[ResultT] = Future()
-        self.waiting.append((function, future))
+        self._calls.append((function, future))
         return future
 
     def run_all(self) -> None:
         """Run what waits, in the order in which it was added; in the loop's thread."""
-        while self.waiting:
-            function, future = self.waiting.popleft()
+        while self._calls:
+            function, future = self._calls.popleft()
             if not future.set_running_or_notify_cancel():
                 continue
             self._current = future
@@ -53,8 +49,8 @@ class CallQueue:
 
     def cancel_all(self) -> None:
         """Run nothing of what waits."""
-        while self.waiting:
-            self.waiting.popleft()[1].cancel()
+        while self._calls:
+            self._calls.popleft()[1].cancel()
 
     def fail_current(self, error: Exception) -> None:
         """Answer for the function that runs; in the thread that has taken over from its own."""

@@ -140,13 +140,13 @@ class SessionLoop:
 
     def _run(self) -> None:
         """Take ticks until the end; again in a new thread where a controller keeps this one."""
-        step, waiting = self._loop.step, self._calls.waiting
+        step = self._loop.step
         try:
             while not self._stop.is_set():
                 if not step():
                     break
                 self._after_tick(time.monotonic() - self._hardware.arrival)
-                if waiting:
+                if self._calls:
                     self._calls.run_all()
         except Abandoned:
             raise
