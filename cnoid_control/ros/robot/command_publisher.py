@@ -201,4 +201,4 @@ class JointCommandPublisher(CommandPublisher):
         Returns:
             False when the context is gone.
         """
-        return self._publisher.send(self._encode(self.values(), stamp))
+        return self.send_values(self.values(), stamp)

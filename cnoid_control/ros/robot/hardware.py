@@ -608,8 +608,7 @@ class Ros2ControlHardware(Hardware):
         if self.waits_for_commands:
             self._wait_for_devices()
         else:
-            for reader in self.readers:
-                reader.poll()
+            self._poll_devices()
         position, velocity, effort = decoder.position, decoder.velocity, decoder.effort
         ids, known = self._all, resolved.known
         if known is not None:
